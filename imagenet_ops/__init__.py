@@ -1,0 +1,1 @@
+"""From an archive of images to a trained classifier, as one Airflow pipeline."""

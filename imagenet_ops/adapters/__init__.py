@@ -1,0 +1,1 @@
+"""I/O: thin, one outside each, behind small protocols."""

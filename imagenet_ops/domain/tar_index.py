@@ -1,0 +1,147 @@
+"""Where each member of a tar lies, without unpacking it.
+
+Formats: POSIX.1-1988 `ustar`, GNU tar and POSIX.1-2001 pax (https://www.gnu.org/software/tar/manual/html_node/Standard.html).
+A tar is a row of 512-byte blocks: a header, the member's bytes padded to a block, and so on, then two zero blocks.
+
+    offset  0 name 100 · 124 size 12 (octal, or base-256 when its top bit is set) · 148 checksum 8 · 156 type 1
+            257 magic 6 · 345 prefix 155
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from imagenet_ops.errors import DataError
+
+BLOCK_BYTES = 512
+_MAX_EXTENSION_BYTES = 2**20  # a pax or long-name record beyond this is an attack, not a name
+_KINDS = {b"0": "file", b"\0": "file", b"7": "file", b"5": "folder", b"1": "hard link", b"2": "symbolic link"}
+_KINDS |= {b"3": "device", b"4": "device", b"6": "pipe"}
+_WITHOUT_BYTES = frozenset({b"1", b"2", b"3", b"4", b"5", b"6"})
+_EXTENSIONS = frozenset(
+    {b"x", b"g", b"L", b"K"}
+)  # records about the next member: pax, pax for all, GNU long name, link
+
+ReadAt = Callable[[int, int], bytes]
+"""(offset, num_bytes) → up to that many bytes; fewer only at the end."""
+
+
+@dataclass(frozen=True)
+class TarMember:
+    """One member; `offset` is where its bytes start, `kind` is `file` or says what else it is.
+
+    A name that is not UTF-8 shows its odd bytes as `\\xff`.
+    """
+
+    name: str
+    offset: int
+    num_bytes: int
+    kind: str
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether `head`, the first 512 bytes, is a tar header; an empty tar has a zero block there."""
+    if len(head) < BLOCK_BYTES:
+        return False
+    block = head[:BLOCK_BYTES]
+    return not any(block) or _has_valid_checksum(block)
+
+
+def iterate_members(read_at: ReadAt, offset: int, num_bytes: int, archive: str) -> Iterator[TarMember]:
+    """The members of the tar in `num_bytes` bytes from `offset`, in their order; offsets are of `read_at`.
+
+    Raises DataError, naming `archive` and the position, for a tar that is cut short or has a damaged header.
+    """
+    position, end = offset, offset + num_bytes
+    extension: dict[str, str] = {}
+    while True:
+        header = read_at(position, min(BLOCK_BYTES, end - position)) if position < end else b""
+        if len(header) < BLOCK_BYTES:
+            raise _cut_short(archive, position - offset, "a member's header or the two zero blocks of the end")
+        if not any(header):
+            return
+        if not _has_valid_checksum(header):
+            raise DataError(f"{archive}: byte {position - offset:,}: not a tar header (its checksum is wrong)")
+        size = _number(header[124:136], archive, position - offset)
+        kind = header[156:157]
+        body = position + BLOCK_BYTES
+        if kind == b"S":
+            raise DataError(
+                f"{archive}: byte {position - offset:,}: a GNU sparse member; write the archive without --sparse"
+            )
+        if kind in _EXTENSIONS:
+            if body + size > end or size > _MAX_EXTENSION_BYTES:
+                raise _cut_short(archive, body - offset, f"a name record of {size:,} bytes")
+            if kind != b"g":
+                extension |= _read_extension(kind, read_at(body, size), archive)
+        else:
+            size = int(extension.get("size", size))
+            if body + size > end and _KINDS.get(kind, "file") == "file":
+                raise _cut_short(archive, body - offset, f"{size:,} bytes of {extension.get('path', _name(header))}")
+            yield TarMember(extension.get("path", _name(header)), body, size, _kind(kind, extension))
+            extension = {}
+        position = body + (0 if kind in _WITHOUT_BYTES else _blocks(size))
+
+
+def _blocks(num_bytes: int) -> int:
+    return -(-num_bytes // BLOCK_BYTES) * BLOCK_BYTES
+
+
+def _kind(kind: bytes, extension: dict[str, str]) -> str:
+    if any(key.startswith("GNU.sparse.") for key in extension):
+        return "sparse file"
+    return _KINDS.get(kind, "file")
+
+
+def _has_valid_checksum(block: bytes) -> bool:
+    """The sum of all bytes, the checksum's own eight counted as blanks; old tars summed signed bytes."""
+    try:
+        expected = int(block[148:156].strip(b" \0") or b"-1", 8)
+    except ValueError:
+        return False
+    unsigned = sum(block) - sum(block[148:156]) + 8 * 32
+    signed = unsigned - 256 * sum(byte > 127 for byte in block[:148] + block[156:])
+    return expected in (unsigned, signed)
+
+
+def _number(field: bytes, archive: str, position: int) -> int:
+    if field[0] & 0x80:
+        return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
+    try:
+        return int(field.strip(b" \0") or b"0", 8)
+    except ValueError:
+        raise DataError(f"{archive}: byte {position:,}: a size of {field!r} in a tar header") from None
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "backslashreplace")
+
+
+def _name(header: bytes) -> str:
+    name, prefix = header[:100].split(b"\0")[0], b""
+    if header[257:263] == b"ustar\0":  # GNU's own magic has other fields where the prefix would be
+        prefix = header[345:500].split(b"\0")[0]
+    return _text(prefix + b"/" + name if prefix else name)
+
+
+def _read_extension(kind: bytes, body: bytes, archive: str) -> dict[str, str]:
+    if kind == b"L":
+        return {"path": _text(body.rstrip(b"\0"))}
+    return dict(_pax_records(body, archive)) if kind == b"x" else {}
+
+
+def _pax_records(body: bytes, archive: str) -> Iterator[tuple[str, str]]:
+    """Records are `length key=value\\n`, the length of the whole record in decimal."""
+    while body.strip(b"\0"):
+        length, _, _ = body.partition(b" ")
+        if not length.isdigit() or not len(length) < int(length) <= len(body):
+            raise DataError(f"{archive}: a damaged pax record: {body[:40]!r}")
+        record = body[len(length) + 1 : int(length)].removesuffix(b"\n")
+        key, _, value = record.partition(b"=")
+        yield _text(key), _text(value)
+        body = body[int(length) :]
+
+
+def _cut_short(archive: str, position: int, expected: str) -> DataError:
+    return DataError(f"{archive}: cut short: expected {expected} at byte {position:,}")

@@ -1,0 +1,1 @@
+"""The Airflow skin: the only code that imports airflow."""

@@ -1,0 +1,180 @@
+"""verify: reads every record of every chunk back, holds it against the plan, and reports on the dataset."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+from imagenet_ops.adapters.sequential_reader import SequentialReader
+from imagenet_ops.adapters.tables import read_table
+from imagenet_ops.domain.image_header import NotAnImage, read_image_header
+from imagenet_ops.domain.image_list import parse_list_line
+from imagenet_ops.domain.recordio import ImageRecord, iterate_records, unpack_image
+from imagenet_ops.errors import DataError
+from imagenet_ops.manifests import (
+    NO_PIXELS,
+    Chunk,
+    ClassManifest,
+    ClassReport,
+    DatasetManifest,
+    DatasetReport,
+    ImageIndex,
+    SizeReport,
+    Split,
+    StoredObject,
+)
+from imagenet_ops.progress import Task
+from imagenet_ops.settings import Settings
+from imagenet_ops.stages.stage import Stage, StageContext, StageRun
+
+
+class VerifySettings(Settings):
+    """Nothing is chosen: everything is read."""
+
+
+@dataclass
+class Sizes:
+    """Least, sum and greatest of a row of numbers."""
+
+    count: int = 0
+    total: int = 0
+    least: int = 0
+    greatest: int = 0
+
+    def add(self, value: int) -> None:
+        self.least = min(self.least, value) if self.count else value
+        self.greatest = max(self.greatest, value)
+        self.count += 1
+        self.total += value
+
+    def report(self) -> SizeReport:
+        return SizeReport(least=self.least, mean=round(self.total / max(self.count, 1), 2), greatest=self.greatest)
+
+
+@dataclass
+class Found:
+    """What was read back so far."""
+
+    num_records: dict[Split, Counter[int]] = field(
+        default_factory=lambda: {"train": Counter(), "validation": Counter()}
+    )
+    width: Sizes = field(default_factory=Sizes)
+    height: Sizes = field(default_factory=Sizes)
+    record_bytes: Sizes = field(default_factory=Sizes)
+
+
+def _build(run: StageRun[VerifySettings]) -> DatasetReport:
+    dataset = run.read_input("pack_recordio", DatasetManifest)
+    found = Found()
+    total = sum(chunk.num_records for chunk in dataset.chunks)
+    with run.context.progress.task("verify", total, "records") as progress:
+        for chunk in dataset.chunks:
+            _verify_chunk(run, chunk, found, progress)
+    return _report(run, dataset, found)
+
+
+def _verify_chunk(run: StageRun[VerifySettings], chunk: Chunk, found: Found, progress: Task) -> None:
+    """Raises DataError at the first record, index line or list line that is not as planned."""
+    expected = _expected_records(run, chunk)
+    offsets = [tuple(map(int, line.split("\t"))) for line in _read_lines(run, chunk.idx)]
+    listed = [parse_list_line(line)[:2] for line in _read_lines(run, chunk.lst)]
+    _require(chunk, "list", listed, [(record_id, float(label)) for record_id, label in expected])
+    reader = SequentialReader(run.store, run.key_of("pack_recordio", chunk.rec.key))
+    read_offsets = []
+    for position, (offset, payload) in enumerate(iterate_records(reader.read, chunk.rec.key)):
+        record = unpack_image(payload, chunk.rec.key)
+        wanted = expected[position] if position < len(expected) else None
+        _require(chunk, f"record {position}", (record.record_id, *record.labels), wanted)
+        _measure(chunk, record, found)
+        read_offsets.append((record.record_id, offset))
+        progress.advance(1)
+    _require(chunk, "number of records", len(read_offsets), len(expected))
+    _require(chunk, "index", offsets, read_offsets)
+    _require(chunk, "SHA-256", reader.sha256(), chunk.rec.sha256)
+
+
+def _expected_records(run: StageRun[VerifySettings], chunk: Chunk) -> list[tuple[int, int]]:
+    """(record id, label) of all that was planned and not skipped, in order."""
+    keys = ("record_id", "label")
+    plan = read_table(run.store, run.key_of("pack_recordio", chunk.plan_key), keys)
+    skipped = set(read_table(run.store, run.key_of("pack_recordio", chunk.skipped.key), keys[:1])["record_id"])
+    return [(record_id, label) for record_id, label in plan.iter_rows() if record_id not in skipped]
+
+
+def _read_lines(run: StageRun[VerifySettings], stored: StoredObject) -> list[str]:
+    return run.store.get(run.key_of("pack_recordio", stored.key)).decode().splitlines()
+
+
+def _measure(chunk: Chunk, record: ImageRecord, found: Found) -> None:
+    try:
+        header = read_image_header(lambda offset, num_bytes: record.image[offset : offset + num_bytes])
+    except NotAnImage as reason:
+        raise DataError(f"chunk {chunk.name}: record {record.record_id}: an image expected, found: {reason}") from None
+    found.num_records[chunk.split][int(record.labels[0])] += 1
+    found.width.add(header.width)
+    found.height.add(header.height)
+    found.record_bytes.add(len(record.image))
+
+
+def _require(chunk: Chunk, what: str, given: object, expected: object) -> None:
+    if given != expected:
+        raise DataError(f"chunk {chunk.name}: {what}: expected {_short(expected)}, found {_short(given)}")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _report(run: StageRun[VerifySettings], dataset: DatasetManifest, found: Found) -> DatasetReport:
+    classes = run.read_input("filter_rare_classes", ClassManifest)
+    skipped: Counter[str] = Counter()
+    moments = NO_PIXELS
+    for chunk in dataset.chunks:
+        skipped.update(chunk.num_skipped_by_reason)
+        moments += chunk.moments
+    means = [total / moments.num_pixels for total in moments.sums]
+    squares = [total / moments.num_pixels for total in moments.sums_of_squares]
+    train, validation = found.num_records["train"], found.num_records["validation"]
+    return DatasetReport(
+        inputs=run.inputs,
+        num_classes_kept=len(classes.kept),
+        num_classes_dropped=len(classes.dropped),
+        num_train=train.total(),
+        num_validation=validation.total(),
+        num_chunks=len(dataset.chunks),
+        num_bytes=sum(chunk.rec.num_bytes for chunk in dataset.chunks),
+        num_rejected_by_reason=run.read_input("untar", ImageIndex).num_rejected_by_reason,
+        num_skipped_by_reason=dict(sorted(skipped.items())),
+        classes=[
+            ClassReport(
+                label=entry.label,
+                synset=entry.synset,
+                name=entry.name,
+                num_train=train[entry.label],
+                num_validation=validation[entry.label],
+            )
+            for entry in classes.kept
+        ],
+        dropped=classes.dropped,
+        width_pixels=found.width.report(),
+        height_pixels=found.height.report(),
+        record_bytes=found.record_bytes.report(),
+        channel_mean=[round(mean, 4) for mean in means],
+        channel_std=[round(math.sqrt(square - mean**2), 4) for square, mean in zip(squares, means, strict=True)],
+    )
+
+
+def _read_settings(context: StageContext) -> VerifySettings:
+    return VerifySettings()
+
+
+STAGE = Stage(
+    name="verify",
+    version=1,
+    title="Read every record back and report on the dataset",
+    manifest=DatasetReport,
+    read_settings=_read_settings,
+    build=_build,
+)
