@@ -18,7 +18,7 @@ from pathlib import Path
 from PIL import Image
 
 LICENCE = (
-    "elpv-dataset: photographs of solar cells by electroluminescence, Buerhop-Lutz et al. 2018 and Deitsch et al. 2021; "
+    "elpv-dataset: photographs of solar cells by electroluminescence, Buerhop-Lutz et al. 2018, Deitsch et al. 2021; "
     "CC BY-NC-SA 4.0: not for commercial use"
 )
 ARCHIVE_NAME, NAMES_NAME = "solar_cells.tar", "solar_cells.tsv"

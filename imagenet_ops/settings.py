@@ -59,6 +59,9 @@ class TrainingSettings(Settings):
         0.08, gt=0, le=1, title="Smallest random crop", description="Share of the image's area; 1 keeps whole images."
     )
     random_mirror: bool = Field(True, title="Mirror at random")
+    validation_crop: float = Field(
+        0.875, gt=0, le=1, title="Validation crop", description="Share of the short edge; 0.875 is 224 of 256 pixels."
+    )
     num_epochs: int = Field(90, ge=1, le=1000, title="Epochs")
     batch_size_per_device: int = Field(
         32, ge=1, le=8192, title="Batch size a device", description="The global batch is this × devices × workers."
@@ -75,7 +78,7 @@ class TrainingSettings(Settings):
     num_workers: int = Field(1, ge=1, le=4096, title="Workers", description="Worker processes of the whole gang.")
     num_servers: int = Field(1, ge=1, le=4096, title="Servers", description="Parameter servers of the whole gang.")
     devices: list[int] = Field([], description="GPU numbers that each worker uses; empty for the CPU.")
-    decode_threads: int = Field(4, ge=1, le=256, description="Threads of a worker that decode images.")
+    decode_threads: int = Field(2, ge=1, le=256, description="Threads of a worker that decode images.")
 
     @model_validator(mode="after")
     def _network_has_that_depth(self) -> Self:

@@ -2,10 +2,10 @@
 
 data/job.json            what the trainer is told
 data/metrics.jsonl       a line an epoch, with its speed
-data/checkpoint_…        the last whole epoch: weights, optimizer state, metrics
+data/checkpoint/         the last whole epoch: weights, optimizer state, metrics
 data/result.json         written by the trainer when all epochs are done
 data/model-symbol.json   the classifier
-data/model.params
+data/model-0000.params
 data/logs/{process}.log  what each process printed, of the last attempt
 """
 

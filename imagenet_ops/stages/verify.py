@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from imagenet_ops.adapters.sequential_reader import SequentialReader
 from imagenet_ops.adapters.tables import read_table
@@ -27,6 +30,8 @@ from imagenet_ops.manifests import (
 from imagenet_ops.progress import Task
 from imagenet_ops.settings import Settings
 from imagenet_ops.stages.stage import Stage, StageContext, StageRun
+
+T = TypeVar("T")
 
 
 class VerifySettings(Settings):
@@ -77,8 +82,8 @@ def _build(run: StageRun[VerifySettings]) -> DatasetReport:
 def _verify_chunk(run: StageRun[VerifySettings], chunk: Chunk, found: Found, progress: Task) -> None:
     """Raises DataError at the first record, index line or list line that is not as planned."""
     expected = _expected_records(run, chunk)
-    offsets = [tuple(map(int, line.split("\t"))) for line in _read_lines(run, chunk.idx)]
-    listed = [parse_list_line(line)[:2] for line in _read_lines(run, chunk.lst)]
+    offsets = _parse_lines(run, chunk.idx, _parse_index_line)
+    listed = [line[:2] for line in _parse_lines(run, chunk.lst, parse_list_line)]
     _require(chunk, "list", listed, [(record_id, float(label)) for record_id, label in expected])
     reader = SequentialReader(run.store, run.key_of("pack_recordio", chunk.rec.key))
     read_offsets = []
@@ -92,6 +97,9 @@ def _verify_chunk(run: StageRun[VerifySettings], chunk: Chunk, found: Found, pro
     _require(chunk, "number of records", len(read_offsets), len(expected))
     _require(chunk, "index", offsets, read_offsets)
     _require(chunk, "SHA-256", reader.sha256(), chunk.rec.sha256)
+    for stored in (chunk.idx, chunk.lst):
+        data = run.store.get(run.key_of("pack_recordio", stored.key))
+        _require(chunk, f"SHA-256 of {stored.key}", hashlib.sha256(data).hexdigest(), stored.sha256)
 
 
 def _expected_records(run: StageRun[VerifySettings], chunk: Chunk) -> list[tuple[int, int]]:
@@ -102,8 +110,18 @@ def _expected_records(run: StageRun[VerifySettings], chunk: Chunk) -> list[tuple
     return [(record_id, label) for record_id, label in plan.iter_rows() if record_id not in skipped]
 
 
-def _read_lines(run: StageRun[VerifySettings], stored: StoredObject) -> list[str]:
-    return run.store.get(run.key_of("pack_recordio", stored.key)).decode().splitlines()
+def _parse_lines(run: StageRun[VerifySettings], stored: StoredObject, parse: Callable[[str], T]) -> list[T]:
+    text = run.store.get(run.key_of("pack_recordio", stored.key)).decode("utf-8", "replace")
+    lines = text.removesuffix("\n").split("\n") if text else []  # not splitlines: a name may hold U+2028
+    try:
+        return [parse(line) for line in lines]
+    except ValueError as error:
+        raise DataError(f"{stored.key}: a line of another shape than expected: {error}") from None
+
+
+def _parse_index_line(line: str) -> tuple[int, int]:
+    record_id, offset = line.split("\t")
+    return int(record_id), int(offset)
 
 
 def _measure(chunk: Chunk, record: ImageRecord, found: Found) -> None:
