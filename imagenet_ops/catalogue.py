@@ -48,11 +48,11 @@ def load_dataset(path: Path, overrides: dict[str, Any] | None = None) -> Dataset
     the file's folder. Raises ConfigError that names the file, every wrong key, what was given and what is allowed.
     """
     values = _read_mapping(path)
+    for dotted_key, value in (overrides or {}).items():
+        _lay_over(path, values, dotted_key, value)
     if "name" in values:
         raise ConfigError(f"{path}: name: the file's own name is the dataset's; leave the key out")
     values["name"] = path.stem
-    for dotted_key, value in (overrides or {}).items():
-        _lay_over(values, dotted_key, value)
     try:
         settings = DatasetSettings.model_validate(values)
     except ValidationError as error:
@@ -72,12 +72,12 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     return values
 
 
-def _lay_over(values: dict[str, Any], dotted_key: str, value: Any) -> None:
+def _lay_over(path: Path, values: dict[str, Any], dotted_key: str, value: Any) -> None:
     *outer, last = dotted_key.split(".")
     for key in outer:
         inner = values.setdefault(key, {})
         if not isinstance(inner, dict):
-            return  # the file's own fault at this key is what validation reports
+            raise ConfigError(f"{path}: {dotted_key}: can't be laid over {key}, which is {inner!r} and has no keys")
         values = inner
     values[last] = value
 

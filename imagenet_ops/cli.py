@@ -102,12 +102,18 @@ def _parse_override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not (key and equals):
         raise ConfigError(f"--set {text!r}: expected KEY=VALUE")
-    return key, yaml.safe_load(value)
+    try:
+        return key, yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise ConfigError(f"--set {text!r}: the value is not valid YAML") from None
 
 
 def _run(options: argparse.Namespace) -> int:
     from imagenet_ops.local_run import look_ahead, run_pipeline, run_single
+    from imagenet_ops.stages.pipeline import find_stage
 
+    if options.stage != "all":
+        find_stage(options.stage)
     context = _build_context(options)
     if options.dry_run:
         for outcome in look_ahead(context):

@@ -51,10 +51,10 @@ class Manifest(Value):
     inputs: dict[str, ManifestRef]
 
 
-class Lineage(BaseModel):
+class Lineage(Value):
     """Any manifest, of which only the inputs matter."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(extra="ignore")
 
     inputs: dict[str, ManifestRef]
 

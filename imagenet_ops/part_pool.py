@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
+import os
+import signal
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -18,6 +21,7 @@ from imagenet_ops.stages.pipeline import find_mapped_stage
 from imagenet_ops.stages.stage import StageContext, build_part
 
 _SECONDS_BETWEEN_LOOKS = 0.2
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _context: StageContext | None = None  # of a process of the pool, set once when it starts
 
 
@@ -28,7 +32,7 @@ def build_parts(context: StageContext, stage_name: str, part_keys: list[str], nu
     """
     spawn = multiprocessing.get_context("spawn")  # a fork of a process that has threads may stop for ever
     counter = spawn.Value("q", 0)
-    arguments = (context.store.url, context.dataset, context.trainer_python, counter)
+    arguments = (context.store.url, context.dataset, context.trainer_python, counter, os.getpid())
     pool = ProcessPoolExecutor(min(num_processes, len(part_keys)), spawn, _prepare_process, arguments)
     try:
         with context.progress.task(stage_name, None, "items") as task:
@@ -67,9 +71,13 @@ class _SharedProgress:
 
 
 def _prepare_process(
-    store_url: str, dataset: DatasetSettings, trainer_python: Path, counter: Synchronized[int]
+    store_url: str, dataset: DatasetSettings, trainer_python: Path, counter: Synchronized[int], parent_pid: int
 ) -> None:
     global _context
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it at once; it is the parent that says a word
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # or it would wait for a killed parent for ever
+    if os.getppid() != parent_pid:
+        os._exit(1)
     _context = StageContext(open_store(store_url), dataset, _SharedProgress(counter), trainer_python)
 
 

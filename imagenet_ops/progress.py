@@ -54,7 +54,7 @@ class _LogTask:
         seconds = max(time.monotonic() - self._start, 1e-9)
         of_total = f" of {self._total:,}" if self._total is not None else ""
         rate = self._count / seconds
-        log.info("%s: %s%s %s %s, %.0f/s", self._title, f"{self._count:,}", of_total, self._unit, state, rate)
+        log.info("%s: %s%s %s %s, %.3g/s", self._title, f"{self._count:,}", of_total, self._unit, state, rate)
 
 
 class TerminalProgress:

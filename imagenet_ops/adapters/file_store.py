@@ -13,6 +13,7 @@ import fcntl
 import hashlib
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -49,7 +50,7 @@ class FileStore:
                 status = self._path(key).stat()
             except (FileNotFoundError, NotADirectoryError):
                 return None
-        return ObjectInfo(key, status.st_size, status.st_mtime)
+        return ObjectInfo(key, status.st_size, status.st_mtime) if stat.S_ISREG(status.st_mode) else None
 
     def put(self, key: str, data: bytes) -> None:
         with self.open_writer(key) as writer:
@@ -85,7 +86,7 @@ class FileStore:
                 yield info
 
     def delete(self, key: str) -> None:
-        with _storage_errors(key), suppress(FileNotFoundError):
+        with suppress(ObjectNotFound), _storage_errors(key):
             self._path(key).unlink()
 
     def local_path(self, key: str) -> Path | None:

@@ -91,11 +91,11 @@ def _upright(pixels: Pixels, orientation: int) -> Pixels:
 def _resize(pixels: Pixels, short_edge: int) -> Pixels:
     """The long edge is cut down to whole pixels, as im2rec does."""
     height, width = pixels.shape[:2]
-    if min(height, width) == short_edge:
-        return pixels
     size = (short_edge, height * short_edge // width) if height > width else (width * short_edge // height, short_edge)
     if max(size) > _MAX_JPEG_EDGE:
         raise UnusableImage(f"long edge over {_MAX_JPEG_EDGE:,} pixels")
+    if size == (width, height):
+        return pixels
     shrinks = short_edge < min(height, width)
     return cv2.resize(pixels, size, interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC).astype(
         np.uint8, copy=False

@@ -16,6 +16,8 @@ class ChunkRange(NamedTuple):
 
 def plan_chunks(split: str, num_records: int, num_chunks: int) -> list[ChunkRange]:
     """`num_chunks` chunks that differ by one record at most, the longer ones first; fewer where records are fewer."""
+    if not num_records:
+        return []
     num_chunks = min(num_chunks, num_records)
     bounds = [
         index * (num_records // num_chunks) + min(index, num_records % num_chunks) for index in range(num_chunks + 1)

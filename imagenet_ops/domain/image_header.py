@@ -6,6 +6,7 @@ JPEG markers: ITU-T T.81 table B.1 (https://www.w3.org/Graphics/JPEG/itu-t81.pdf
 
 from __future__ import annotations
 
+import codecs
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -98,7 +99,7 @@ def _describe(head: bytes) -> str:
 
 def _is_text(head: bytes) -> bool:
     try:
-        text = head[: len(head) - 3 if len(head) == 512 else None].decode("utf-8")
+        text = codecs.getincrementaldecoder("utf-8")().decode(head)  # its last letter may go on behind `head`
     except UnicodeDecodeError:
         return False
     return all(char.isprintable() or char.isspace() for char in text)

@@ -8,8 +8,11 @@ def format_list_line(record_id: int, label: int, synset: str, name: str) -> str:
 
     A line has no quoting, so what would break it is written as in a URL: control characters and `%` itself as `%09`.
     """
-    path = "".join(f"%{ord(char):02X}" if char == "%" or ord(char) < 32 or ord(char) == 127 else char for char in name)
-    return f"{record_id}\t{label:.6f}\t{synset}/{path}\n"
+    path = "".join(
+        f"%{ord(char):02X}" if char == "%" or ord(char) < 32 or ord(char) == 127 else char
+        for char in f"{synset}/{name}"
+    )
+    return f"{record_id}\t{label:.6f}\t{path}\n"
 
 
 def parse_list_line(line: str) -> tuple[int, float, str]:

@@ -16,6 +16,7 @@ from imagenet_ops.errors import DataError
 
 BLOCK_BYTES = 512
 _MAX_EXTENSION_BYTES = 2**20  # a pax or long-name record beyond this is an attack, not a name
+_MAX_SIZE = 2**63 - 1  # the largest file of any system
 _KINDS = {b"0": "file", b"\0": "file", b"7": "file", b"5": "folder", b"1": "hard link", b"2": "symbolic link"}
 _KINDS |= {b"3": "device", b"4": "device", b"6": "pipe"}
 _WITHOUT_BYTES = frozenset({b"1", b"2", b"3", b"4", b"5", b"6"})
@@ -76,10 +77,14 @@ def iterate_members(read_at: ReadAt, offset: int, num_bytes: int, archive: str) 
             if kind != b"g":
                 extension |= _read_extension(kind, read_at(body, size), archive)
         else:
-            size = int(extension.get("size", size))
+            name = extension.get("path", _name(header))
+            if kind == b"\0" and name.endswith("/"):
+                kind = b"5"  # how tars before POSIX mark a folder
+            if "size" in extension:
+                size = _pax_size(extension["size"], archive, position - offset)
             if body + size > end and _KINDS.get(kind, "file") == "file":
-                raise _cut_short(archive, body - offset, f"{size:,} bytes of {extension.get('path', _name(header))}")
-            yield TarMember(extension.get("path", _name(header)), body, size, _kind(kind, extension))
+                raise _cut_short(archive, body - offset, f"{size:,} bytes of {name}")
+            yield TarMember(name, body, size, _kind(kind, extension))
             extension = {}
         position = body + (0 if kind in _WITHOUT_BYTES else _blocks(size))
 
@@ -106,12 +111,23 @@ def _has_valid_checksum(block: bytes) -> bool:
 
 
 def _number(field: bytes, archive: str, position: int) -> int:
+    """A size of 0 to 2^63 - 1: a negative one would send the reader back to where it was, for ever."""
+    digits = field.strip(b" \0") or b"0"
     if field[0] & 0x80:
-        return int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
-    try:
-        return int(field.strip(b" \0") or b"0", 8)
-    except ValueError:
-        raise DataError(f"{archive}: byte {position:,}: a size of {field!r} in a tar header") from None
+        size = int.from_bytes(bytes([field[0] & 0x7F]) + field[1:], "big")
+    elif digits.strip(b"01234567"):
+        size = -1
+    else:
+        size = int(digits, 8)
+    if not 0 <= size <= _MAX_SIZE:
+        raise DataError(f"{archive}: byte {position:,}: a size of {field!r} in a tar header")
+    return size
+
+
+def _pax_size(text: str, archive: str, position: int) -> int:
+    if not (text.isascii() and text.isdigit() and int(text) <= _MAX_SIZE):
+        raise DataError(f"{archive}: byte {position:,}: a size of {text!r} in a pax record")
+    return int(text)
 
 
 def _text(raw: bytes) -> str:
@@ -135,12 +151,13 @@ def _pax_records(body: bytes, archive: str) -> Iterator[tuple[str, str]]:
     """Records are `length key=value\\n`, the length of the whole record in decimal."""
     while body.strip(b"\0"):
         length, _, _ = body.partition(b" ")
-        if not length.isdigit() or not len(length) < int(length) <= len(body):
+        num_bytes = int(length) if length.isdigit() and len(length) < 10 else 0
+        record = body[len(length) + 1 : num_bytes]
+        key, equals, value = record.partition(b"=")
+        if num_bytes > len(body) or not (equals and value.endswith(b"\n")):
             raise DataError(f"{archive}: a damaged pax record: {body[:40]!r}")
-        record = body[len(length) + 1 : int(length)].removesuffix(b"\n")
-        key, _, value = record.partition(b"=")
-        yield _text(key), _text(value)
-        body = body[int(length) :]
+        yield _text(key), _text(value[:-1])
+        body = body[num_bytes:]
 
 
 def _cut_short(archive: str, position: int, expected: str) -> DataError:

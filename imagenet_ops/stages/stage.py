@@ -157,5 +157,6 @@ def _inputs(context: StageContext, input_key: str | None) -> dict[str, ManifestR
     if input_key is None:
         return {}
     data = context.store.get(input_key)
+    earlier = Lineage.from_json(input_key, data).inputs
     ref = ManifestRef(key=input_key, digest=manifest_digest(data))
-    return {**Lineage.model_validate_json(data).inputs, StageKeys.containing(input_key).stage: ref}
+    return {**earlier, StageKeys.containing(input_key).stage: ref}

@@ -37,15 +37,15 @@ class Source(Protocol):
 
 def open_source(url: str) -> Source:
     """The source at `url`. Raises ConfigError for a scheme or path that is not one of those above."""
-    parts = urlsplit(url)
-    if parts.scheme == "file":
+    scheme = url.partition(":")[0].lower()
+    if scheme == "file":
         from imagenet_ops.adapters.sources.file import FileSource, FolderSource
 
-        path = Path(unquote(parts.path))
+        path = Path(unquote(urlsplit(url).path))
         if not path.exists():
             raise ConfigError(f"source {url}: no such file or folder")
         return FolderSource(path) if path.is_dir() else FileSource(path)
-    if parts.scheme in ("http", "https"):
+    if scheme in ("http", "https"):
         from imagenet_ops.adapters.sources.http import HttpSource
 
         return HttpSource(url)

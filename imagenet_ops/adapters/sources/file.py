@@ -44,7 +44,7 @@ class FolderSource:
         digest = hashlib.sha256()
         for name, path in self._files():
             status = path.stat()
-            digest.update(f"{name}\0{status.st_size}:{status.st_mtime_ns}\n".encode())
+            digest.update(os.fsencode(f"{name}\0{status.st_size}:{status.st_mtime_ns}\n"))
         return SourceInfo(digest.hexdigest(), None)
 
     @contextmanager

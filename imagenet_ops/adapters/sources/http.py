@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -20,9 +19,14 @@ class HttpSource:
     """Any URL that a GET answers with the archive itself."""
 
     def __init__(self, url: str) -> None:
-        parts = urlsplit(url)
-        if parts.username or parts.password:
-            raise ConfigError(f"source on {parts.hostname}: no user or password in a URL: it would stand in every log")
+        try:
+            address = httpx.URL(url)
+        except httpx.InvalidURL as error:
+            raise ConfigError(f"source {url.rpartition('@')[2]!r}: {error}") from None
+        if address.userinfo:
+            raise ConfigError(f"source on {address.host}: no user or password in a URL: it would stand in every log")
+        if not address.host:
+            raise ConfigError(f"source {url!r}: names no host")
         self._url = url
 
     def inspect(self) -> SourceInfo:
@@ -57,5 +61,7 @@ class HttpSource:
     def _errors(self) -> Iterator[None]:
         try:
             yield
+        except httpx.TooManyRedirects as error:
+            raise DataError(f"{self._url}: the server redirects without end") from error
         except httpx.TransportError as error:
             raise SourceUnavailable(f"{self._url}: {error or type(error).__name__}") from error

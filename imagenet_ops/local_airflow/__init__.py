@@ -1,0 +1,1 @@
+"""An Airflow of one's own on this machine: no root, no container, no network but the loopback."""
