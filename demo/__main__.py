@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from types import FrameType
 
-from demo.archive import LICENCE, write_archive
+from demo.archive import prepare
 from demo.run_watch import RunWatch
 from imagenet_ops import commit
 from imagenet_ops.adapters.object_store import open_store
@@ -51,8 +51,7 @@ def main() -> int:
 
 def run_demo(port: int) -> int:
     """0 when the run has succeeded, 1 when it has failed; nothing is left running in any case."""
-    print(f"data: {LICENCE}")
-    write_archive(LOCAL / "demo")
+    prepare()
     deployment = read_deployment()
     context = _build_context(deployment)
     airflow = LocalAirflow(_airflow_settings(deployment, port))

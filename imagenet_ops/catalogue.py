@@ -7,6 +7,7 @@ dags/datasets/imagenet_full.yaml
 from __future__ import annotations
 
 import difflib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -60,9 +61,24 @@ def load_dataset(path: Path, overrides: dict[str, Any] | None = None) -> Dataset
     return _with_absolute_urls(settings, path.parent.resolve())
 
 
+class _CatalogueLoader(yaml.SafeLoader):
+    """Takes `1e-4` for a number, as people and YAML 1.2 do, and refuses a key that stands twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        if twice := sorted({key for key in keys if keys.count(key) > 1}):
+            raise yaml.constructor.ConstructorError(None, None, f"key {twice[0]} stands twice", node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
+_CatalogueLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
+
+
 def _read_mapping(path: Path) -> dict[str, Any]:
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        values = yaml.load(path.read_text(encoding="utf-8"), _CatalogueLoader)  # a SafeLoader
     except OSError as error:
         raise ConfigError(f"{path}: can't be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

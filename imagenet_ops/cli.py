@@ -34,6 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
     except ImagenetOpsError as error:
         print(f"imagenet-ops: {type(error).__name__}: {error}", file=sys.stderr)
         return 1
+    except OSError as error:
+        print(f"imagenet-ops: {error}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print("imagenet-ops: stopped; what is done stays done, the same command goes on", file=sys.stderr)
         return 130
@@ -117,9 +120,9 @@ def _run(options: argparse.Namespace) -> int:
     context = _build_context(options)
     if options.dry_run:
         for outcome in look_ahead(context):
-            print(
-                f"{outcome.stage:<20} {'reuse' if outcome.done else 'build':<6} {outcome.manifest_key or '(follows)'}"
-            )
+            if options.stage in ("all", outcome.stage):
+                state = "reuse" if outcome.done else "build"
+                print(f"{outcome.stage:<20} {state:<6} {outcome.manifest_key or '(follows)'}")
         return 0
     if options.stage == "all":
         outcomes = run_pipeline(context, "train", options.jobs)

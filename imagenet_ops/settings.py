@@ -123,7 +123,7 @@ class DatasetSettings(Settings):
         None, ge=2**20, title="Chunk size", description="Bytes of source images a chunk; takes the place of num_chunks."
     )
     max_skipped_share: float = Field(
-        0.01, ge=0, le=1, title="Skipped at most", description="Share of planned records; more fail the packing."
+        0.01, ge=0, le=1, title="Skipped at most", description="Share of planned records; more fail `verify`."
     )
     training: TrainingSettings = TrainingSettings()
 

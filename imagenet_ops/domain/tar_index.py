@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from imagenet_ops.errors import DataError
 
 BLOCK_BYTES = 512
+_PIECE_BYTES = 2**20
 _MAX_EXTENSION_BYTES = 2**20  # a pax or long-name record beyond this is an attack, not a name
 _MAX_SIZE = 2**63 - 1  # the largest file of any system
 _KINDS = {b"0": "file", b"\0": "file", b"7": "file", b"5": "folder", b"1": "hard link", b"2": "symbolic link"}
@@ -61,6 +62,7 @@ def iterate_members(read_at: ReadAt, offset: int, num_bytes: int, archive: str) 
         if len(header) < BLOCK_BYTES:
             raise _cut_short(archive, position - offset, "a member's header or the two zero blocks of the end")
         if not any(header):
+            _require_zeros(read_at, position, end, archive, position - offset)
             return
         if not _has_valid_checksum(header):
             raise DataError(f"{archive}: byte {position - offset:,}: not a tar header (its checksum is wrong)")
@@ -87,6 +89,15 @@ def iterate_members(read_at: ReadAt, offset: int, num_bytes: int, archive: str) 
             yield TarMember(name, body, size, _kind(kind, extension))
             extension = {}
         position = body + (0 if kind in _WITHOUT_BYTES else _blocks(size))
+
+
+def _require_zeros(read_at: ReadAt, position: int, end: int, archive: str, end_of_members: int) -> None:
+    """What follows the last member must be zeros: anything else is damage, or a second tar appended to the first."""
+    while position < end:
+        piece = read_at(position, min(_PIECE_BYTES, end - position))
+        if not piece or any(piece):
+            raise DataError(f"{archive}: the tar ends at byte {end_of_members:,}, but what follows is not empty")
+        position += len(piece)
 
 
 def _blocks(num_bytes: int) -> int:

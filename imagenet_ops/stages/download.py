@@ -14,6 +14,7 @@ from imagenet_ops.settings import Settings, SourceSettings
 from imagenet_ops.stages.stage import Stage, StageContext, StageRun
 
 log = logging.getLogger(__name__)
+_MAX_NAME_CHARS = 100  # a file system allows 255, and a write under way has a longer name
 
 
 class DownloadSettings(Settings):
@@ -82,7 +83,7 @@ def _check_digest(url: str, kind: str, expected: str | None, found: str | None) 
 
 def _safe_name(url: str) -> str:
     name = unquote(urlsplit(url).path).rstrip("/").rpartition("/")[2]
-    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".") or "archive"
+    return re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[-_MAX_NAME_CHARS:] or "archive"
 
 
 STAGE = Stage(

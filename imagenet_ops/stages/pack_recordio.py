@@ -46,7 +46,6 @@ class PackSettings(Settings):
     jpeg_quality: int
     num_chunks: int
     target_chunk_bytes: int | None
-    max_skipped_share: float
 
 
 class PlannedRecord(NamedTuple):
@@ -130,22 +129,14 @@ def _read(run: StageRun[PackSettings], archives: list[str], row: PlannedRecord) 
 def _finish(run: StageRun[PackSettings], parts: list[Chunk]) -> DatasetManifest:
     split = run.read_input("sample_validation", SplitManifest)
     num_planned = Counter({"train": 0, "validation": 0})
-    reasons: Counter[str] = Counter()
     for chunk in parts:
         num_planned[chunk.split] += chunk.num_planned
-        reasons.update(chunk.num_skipped_by_reason)
         if chunk.num_records + sum(chunk.num_skipped_by_reason.values()) != chunk.num_planned:
             raise DataError(f"chunk {chunk.name}: written and skipped records do not add up to those planned")
     if num_planned != {"train": split.num_train, "validation": split.num_validation}:
         raise DataError(
             f"{run.keys.folder}: {dict(num_planned)} records planned, the split has {split.num_train} and "
             f"{split.num_validation}"
-        )
-    share = reasons.total() / num_planned.total()
-    if share > run.settings.max_skipped_share:
-        raise DataError(
-            f"{run.keys.dataset}: {reasons.total():,} of {num_planned.total():,} records had to be skipped "
-            f"({share:.2%}; max_skipped_share allows {run.settings.max_skipped_share:.2%}): {dict(reasons)}"
         )
     num_classes = len(run.read_input("filter_rare_classes", ClassManifest).kept)
     return DatasetManifest(inputs=run.inputs, num_classes=num_classes, chunks=parts)

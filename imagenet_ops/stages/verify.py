@@ -35,7 +35,9 @@ T = TypeVar("T")
 
 
 class VerifySettings(Settings):
-    """Nothing is chosen: everything is read."""
+    """How much may be missing; everything else is read and must be as planned."""
+
+    max_skipped_share: float
 
 
 @dataclass
@@ -71,12 +73,32 @@ class Found:
 
 def _build(run: StageRun[VerifySettings]) -> DatasetReport:
     dataset = run.read_input("pack_recordio", DatasetManifest)
+    _require_few_skipped(run, dataset)
     found = Found()
     total = sum(chunk.num_records for chunk in dataset.chunks)
     with run.context.progress.task("verify", total, "records") as progress:
         for chunk in dataset.chunks:
             _verify_chunk(run, chunk, found, progress)
     return _report(run, dataset, found)
+
+
+def _require_few_skipped(run: StageRun[VerifySettings], dataset: DatasetManifest) -> None:
+    """Judged here and not while packing, so that another limit packs nothing again."""
+    num_planned = sum(chunk.num_planned for chunk in dataset.chunks)
+    reasons = _count_skipped(dataset)
+    share, limit = reasons.total() / num_planned, run.settings.max_skipped_share
+    if share > limit:
+        raise DataError(
+            f"{run.keys.dataset}: {reasons.total():,} of {num_planned:,} records had to be skipped "
+            f"({share:.2%}; max_skipped_share allows {limit:.2%}): {dict(reasons)}"
+        )
+
+
+def _count_skipped(dataset: DatasetManifest) -> Counter[str]:
+    reasons: Counter[str] = Counter()
+    for chunk in dataset.chunks:
+        reasons.update(chunk.num_skipped_by_reason)
+    return reasons
 
 
 def _verify_chunk(run: StageRun[VerifySettings], chunk: Chunk, found: Found, progress: Task) -> None:
@@ -147,11 +169,7 @@ def _short(value: object) -> str:
 
 def _report(run: StageRun[VerifySettings], dataset: DatasetManifest, found: Found) -> DatasetReport:
     classes = run.read_input("filter_rare_classes", ClassManifest)
-    skipped: Counter[str] = Counter()
-    moments = NO_PIXELS
-    for chunk in dataset.chunks:
-        skipped.update(chunk.num_skipped_by_reason)
-        moments += chunk.moments
+    moments = sum((chunk.moments for chunk in dataset.chunks), start=NO_PIXELS)
     means = [total / moments.num_pixels for total in moments.sums]
     squares = [total / moments.num_pixels for total in moments.sums_of_squares]
     train, validation = found.num_records["train"], found.num_records["validation"]
@@ -164,7 +182,7 @@ def _report(run: StageRun[VerifySettings], dataset: DatasetManifest, found: Foun
         num_chunks=len(dataset.chunks),
         num_bytes=sum(chunk.rec.num_bytes for chunk in dataset.chunks),
         num_rejected_by_reason=run.read_input("untar", ImageIndex).num_rejected_by_reason,
-        num_skipped_by_reason=dict(sorted(skipped.items())),
+        num_skipped_by_reason=dict(sorted(_count_skipped(dataset).items())),
         classes=[
             ClassReport(
                 label=entry.label,
@@ -185,7 +203,7 @@ def _report(run: StageRun[VerifySettings], dataset: DatasetManifest, found: Foun
 
 
 def _read_settings(context: StageContext) -> VerifySettings:
-    return VerifySettings()
+    return VerifySettings(max_skipped_share=context.dataset.max_skipped_share)
 
 
 STAGE = Stage(

@@ -87,16 +87,16 @@ class _Worker:
         self._share_running_statistics()
         validated = self._validate()
         self._require_equal_weights()
-        train_loss, train_right, _, num_trained = self._gang.sum(trained)
-        loss, right, right_in_top, num_validated = self._gang.sum(validated)
+        train_loss, train_right, _, num_trained = self._gang.sum(trained).tolist()
+        loss, right, right_in_top, num_validated = self._gang.sum(validated).tolist()
         metrics = EpochMetrics(
             epoch=epoch + 1,
             learning_rate=learning_rate,
-            train_loss=train_loss / num_trained,
-            train_top1=train_right / num_trained,
-            validation_loss=loss / num_validated,
-            validation_top1=right / num_validated,
-            validation_top5=right_in_top / num_validated,
+            train_loss=round(train_loss / num_trained, 6),
+            train_top1=round(train_right / num_trained, 6),
+            validation_loss=round(loss / num_validated, 6),
+            validation_top1=round(right / num_validated, 6),
+            validation_top5=round(right_in_top / num_validated, 6),
             num_validation=round(num_validated),
         )
         log.info("epoch %d: validation top-1 %.4f", metrics.epoch, metrics.validation_top1)
@@ -122,7 +122,7 @@ class _Worker:
             # The servers add the workers' gradients up, so the step divides by the global batch.
             self.trainer.step(training.global_batch_size)
             totals += self._count(outputs, batch)
-        return rate, totals
+        return round(rate, 9), totals
 
     def _validate(self) -> NDArray[np.float64]:
         totals = np.zeros(4)
@@ -188,10 +188,10 @@ def _build_trainer(network: Any, training: TrainingSettings, gang: GangStore) ->
     trainer = gluon.Trainer(
         network.collect_params(), training.optimizer, options, kvstore=gang.kv, update_on_kvstore=False
     )
-    # Hands out the first worker's weights now. Left to the first step it reads weights that oneDNN may hold in a layout
-    # of its own: in half of the runs seen, a convolution then differed between workers from step 1 on, silently.
-    mx.nd.waitall()
-    trainer.allreduce_grads()
+    # Hands out the first worker's weights and waits until they are there. Left to the first step, the pull of a weight
+    # and the push of its gradient race for the same key, and a worker's weight can silently become a gradient.
+    trainer._init_kvstore()
+    trainer._init_params()
     mx.nd.waitall()
     return trainer
 

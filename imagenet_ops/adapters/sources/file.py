@@ -7,6 +7,7 @@ import os
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import RawIOBase
 from pathlib import Path
 
 from imagenet_ops.adapters.sources import SourceInfo
@@ -22,13 +23,16 @@ class FileSource:
         self._path = path
 
     def inspect(self) -> SourceInfo:
-        status = self._path.stat()
+        with _source_errors():
+            status = self._path.stat()
         return SourceInfo(f"{status.st_size}:{status.st_mtime_ns}", status.st_size)
 
     @contextmanager
     def open(self) -> Iterator[Iterator[bytes]]:
-        with open(self._path, "rb", buffering=0) as file:
-            yield iter(lambda: file.read(_BLOCK_BYTES), b"")
+        with _source_errors():
+            file = open(self._path, "rb", buffering=0)  # noqa: SIM115
+        with file:
+            yield _blocks(file)
 
 
 class FolderSource:
@@ -42,9 +46,10 @@ class FolderSource:
 
     def inspect(self) -> SourceInfo:
         digest = hashlib.sha256()
-        for name, path in self._files():
-            status = path.stat()
-            digest.update(os.fsencode(f"{name}\0{status.st_size}:{status.st_mtime_ns}\n"))
+        with _source_errors():
+            for name, path in self._files():
+                status = path.stat()
+                digest.update(os.fsencode(f"{name}\0{status.st_size}:{status.st_mtime_ns}\n"))
         return SourceInfo(digest.hexdigest(), None)
 
     @contextmanager
@@ -53,7 +58,7 @@ class FolderSource:
 
     def _tar(self) -> Iterator[bytes]:
         for name, path in self._files():
-            with open(path, "rb", buffering=0) as file:
+            with _source_errors(), open(path, "rb", buffering=0) as file:
                 num_bytes = os.fstat(file.fileno()).st_size
                 yield _tar_header(name, num_bytes)
                 left = num_bytes
@@ -68,6 +73,20 @@ class FolderSource:
     def _files(self) -> Iterator[tuple[str, Path]]:
         """Name within the folder and path of every file, sorted by name; links are followed."""
         return iter(sorted((path.relative_to(self._path).as_posix(), path) for path in _walk(self._path, ())))
+
+
+@contextmanager
+def _source_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SourceUnavailable(f"{error.filename}: can't be read: {error.strerror}") from error
+
+
+def _blocks(file: RawIOBase) -> Iterator[bytes]:
+    with _source_errors():
+        while block := file.read(_BLOCK_BYTES):
+            yield block
 
 
 def _walk(folder: Path, above: tuple[Path, ...]) -> Iterator[Path]:
