@@ -165,3 +165,14 @@ class CrashingStore:
             self._left -= 1
         if self._left < 0 or (self._left == 0 and object_appeared == self._object_appears):
             raise Crash(f"at a write, object there: {object_appeared}")
+
+
+def with_damage() -> dict[str, dict[str, bytes]]:
+    """The tiny classes with, in place of three images, two cut short and one with a wrong checksum."""
+    classes = tiny_classes()
+    classes["n01"]["n01_0.JPEG"] = jpeg(64, 64)[:-200]
+    classes["n02"]["n02_0.JPEG"] = jpeg(64, 64)[:-100]
+    whole = bytearray(png(20, 20))
+    whole[60] ^= 0xFF
+    classes["n02"]["n02_1.JPEG"] = bytes(whole)
+    return classes

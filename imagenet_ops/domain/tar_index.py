@@ -117,8 +117,11 @@ def _has_valid_checksum(block: bytes) -> bool:
     except ValueError:
         return False
     unsigned = sum(block) - sum(block[148:156]) + 8 * 32
-    signed = unsigned - 256 * sum(byte > 127 for byte in block[:148] + block[156:])
-    return expected in (unsigned, signed)
+    return unsigned == expected or unsigned - 256 * _count_above_127(block) == expected
+
+
+def _count_above_127(block: bytes) -> int:
+    return sum(byte > 127 for byte in block[:148] + block[156:])
 
 
 def _number(field: bytes, archive: str, position: int) -> int:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import math
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from imagenet_ops.adapters.sequential_reader import SequentialReader
@@ -16,19 +13,14 @@ from imagenet_ops.domain.image_list import parse_list_line
 from imagenet_ops.domain.recordio import ImageRecord, iterate_records, unpack_image
 from imagenet_ops.errors import DataError
 from imagenet_ops.manifests import (
-    NO_PIXELS,
     Chunk,
-    ClassManifest,
-    ClassReport,
     DatasetManifest,
     DatasetReport,
-    ImageIndex,
-    SizeReport,
-    Split,
     StoredObject,
 )
 from imagenet_ops.progress import Task
 from imagenet_ops.settings import Settings
+from imagenet_ops.stages.dataset_report import Found, build_report, count_skipped
 from imagenet_ops.stages.stage import Stage, StageContext, StageRun
 
 T = TypeVar("T")
@@ -40,37 +32,6 @@ class VerifySettings(Settings):
     max_skipped_share: float
 
 
-@dataclass
-class Sizes:
-    """Least, sum and greatest of a row of numbers."""
-
-    count: int = 0
-    total: int = 0
-    least: int = 0
-    greatest: int = 0
-
-    def add(self, value: int) -> None:
-        self.least = min(self.least, value) if self.count else value
-        self.greatest = max(self.greatest, value)
-        self.count += 1
-        self.total += value
-
-    def report(self) -> SizeReport:
-        return SizeReport(least=self.least, mean=round(self.total / max(self.count, 1), 2), greatest=self.greatest)
-
-
-@dataclass
-class Found:
-    """What was read back so far."""
-
-    num_records: dict[Split, Counter[int]] = field(
-        default_factory=lambda: {"train": Counter(), "validation": Counter()}
-    )
-    width: Sizes = field(default_factory=Sizes)
-    height: Sizes = field(default_factory=Sizes)
-    record_bytes: Sizes = field(default_factory=Sizes)
-
-
 def _build(run: StageRun[VerifySettings]) -> DatasetReport:
     dataset = run.read_input("pack_recordio", DatasetManifest)
     _require_few_skipped(run, dataset)
@@ -79,26 +40,19 @@ def _build(run: StageRun[VerifySettings]) -> DatasetReport:
     with run.context.progress.task("verify", total, "records") as progress:
         for chunk in dataset.chunks:
             _verify_chunk(run, chunk, found, progress)
-    return _report(run, dataset, found)
+    return build_report(run, dataset, found)
 
 
 def _require_few_skipped(run: StageRun[VerifySettings], dataset: DatasetManifest) -> None:
     """Judged here and not while packing, so that another limit packs nothing again."""
     num_planned = sum(chunk.num_planned for chunk in dataset.chunks)
-    reasons = _count_skipped(dataset)
+    reasons = count_skipped(dataset)
     share, limit = reasons.total() / num_planned, run.settings.max_skipped_share
     if share > limit:
         raise DataError(
             f"{run.keys.dataset}: {reasons.total():,} of {num_planned:,} records had to be skipped "
             f"({share:.2%}; max_skipped_share allows {limit:.2%}): {dict(reasons)}"
         )
-
-
-def _count_skipped(dataset: DatasetManifest) -> Counter[str]:
-    reasons: Counter[str] = Counter()
-    for chunk in dataset.chunks:
-        reasons.update(chunk.num_skipped_by_reason)
-    return reasons
 
 
 def _verify_chunk(run: StageRun[VerifySettings], chunk: Chunk, found: Found, progress: Task) -> None:
@@ -165,41 +119,6 @@ def _require(chunk: Chunk, what: str, given: object, expected: object) -> None:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:200]}…"
-
-
-def _report(run: StageRun[VerifySettings], dataset: DatasetManifest, found: Found) -> DatasetReport:
-    classes = run.read_input("filter_rare_classes", ClassManifest)
-    moments = sum((chunk.moments for chunk in dataset.chunks), start=NO_PIXELS)
-    means = [total / moments.num_pixels for total in moments.sums]
-    squares = [total / moments.num_pixels for total in moments.sums_of_squares]
-    train, validation = found.num_records["train"], found.num_records["validation"]
-    return DatasetReport(
-        inputs=run.inputs,
-        num_classes_kept=len(classes.kept),
-        num_classes_dropped=len(classes.dropped),
-        num_train=train.total(),
-        num_validation=validation.total(),
-        num_chunks=len(dataset.chunks),
-        num_bytes=sum(chunk.rec.num_bytes for chunk in dataset.chunks),
-        num_rejected_by_reason=run.read_input("untar", ImageIndex).num_rejected_by_reason,
-        num_skipped_by_reason=dict(sorted(_count_skipped(dataset).items())),
-        classes=[
-            ClassReport(
-                label=entry.label,
-                synset=entry.synset,
-                name=entry.name,
-                num_train=train[entry.label],
-                num_validation=validation[entry.label],
-            )
-            for entry in classes.kept
-        ],
-        dropped=classes.dropped,
-        width_pixels=found.width.report(),
-        height_pixels=found.height.report(),
-        record_bytes=found.record_bytes.report(),
-        channel_mean=[round(mean, 4) for mean in means],
-        channel_std=[round(math.sqrt(square - mean**2), 4) for square, mean in zip(squares, means, strict=True)],
-    )
 
 
 def _read_settings(context: StageContext) -> VerifySettings:

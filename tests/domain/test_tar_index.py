@@ -308,6 +308,18 @@ def test_a_nested_tar_that_is_cut_never_reads_on_into_its_neighbour() -> None:
             list(iterate_members(reader_of(data), first.offset, first.num_bytes, "n01.tar"))
 
 
+def test_a_second_tar_behind_the_first_is_not_passed_over() -> None:
+    with pytest.raises(DataError, match=r"the tar ends at byte 512, but what follows is not empty"):
+        members_of(tar({"a": b""}) + tar({"b": b""}))
+
+
+def test_a_header_that_zeros_have_overwritten_is_not_taken_for_the_end() -> None:
+    data = bytearray(tar({"a": b"1", "b": b"2"}))
+    data[1024:1536] = bytes(512)
+    with pytest.raises(DataError, match="ends at byte 1,024, but what follows is not empty"):
+        members_of(bytes(data))
+
+
 def test_positions_in_an_error_count_from_the_nested_tars_own_start() -> None:
     data = tar({"n01.tar": tar_header(b"a", kind=b"S") + END})
     (outer,) = members_of(data)
@@ -324,7 +336,7 @@ def test_only_headers_and_name_records_are_read() -> None:
         return data[offset : offset + num_bytes]
 
     list(iterate_members(read_at, 0, len(data), "a.tar"))
-    assert asked == [(0, 512), (5632, 512), (11264, 512)]
+    assert asked == [(0, 512), (5632, 512), (11264, 512), (11264, len(data) - 11264)]
 
 
 @pytest.mark.parametrize("tar_format", FORMATS)

@@ -15,11 +15,11 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from imagenet_ops.errors import ChecksumMismatch, DataError
+from imagenet_ops.errors import ChecksumMismatch
 from imagenet_ops.manifests import ArchiveManifest, Chunk, DatasetManifest
 from tests.builders import jpeg, picture, png, tar, tar_member, tar_of
 from tests.fakes import MemoryStore
-from tests.tiny_dataset import Classes, Pipeline, run_tiny, settings, tiny_classes, write_archives
+from tests.tiny_dataset import Classes, Pipeline, run_tiny, settings, with_damage, write_archives
 
 MAGIC = 0xCED7230A
 
@@ -56,23 +56,12 @@ def pixels_of(data: bytes) -> NDArray[np.uint8]:
     return np.asarray(cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR), np.uint8)
 
 
-def with_damage() -> dict[str, dict[str, bytes]]:
-    """The tiny classes with, in place of three images, two cut short and one with a wrong checksum."""
-    classes = tiny_classes()
-    classes["n01"]["n01_0.JPEG"] = jpeg(64, 64)[:-200]
-    classes["n02"]["n02_0.JPEG"] = jpeg(64, 64)[:-100]
-    whole = bytearray(png(20, 20))
-    whole[60] ^= 0xFF
-    classes["n02"]["n02_1.JPEG"] = bytes(whole)
-    return classes
-
-
 def pack(folder: Path, classes: Classes | None = None, **changes: Any) -> Pipeline:
     return run_tiny(folder, classes, "pack_recordio", **changes)
 
 
 def test_every_planned_record_is_written_or_skipped_with_a_reason(tmp_path: Path) -> None:
-    pipeline = pack(tmp_path, with_damage(), max_skipped_share=0.5)
+    pipeline = pack(tmp_path, with_damage())
     fates: Counter[tuple[str, str]] = Counter()
     reasons: dict[tuple[str, str], str] = {}
     for chunk in chunks_of(pipeline):
@@ -95,7 +84,7 @@ def test_every_planned_record_is_written_or_skipped_with_a_reason(tmp_path: Path
 
 
 def test_record_index_and_list_of_a_chunk_agree(tmp_path: Path) -> None:
-    pipeline = pack(tmp_path, with_damage(), max_skipped_share=0.5)
+    pipeline = pack(tmp_path, with_damage())
     for chunk in chunks_of(pipeline):
         index, listed = index_lines(pipeline, chunk), list_lines(pipeline, chunk)
         end = 0
@@ -180,19 +169,6 @@ def test_a_chunk_of_which_nothing_is_left_is_empty_and_verifies(tmp_path: Path) 
     empty = [chunk for chunk in chunks_of(pipeline) if not chunk.num_records]
     assert len(empty) == 4
     assert all((chunk.rec.num_bytes, chunk.idx.num_bytes, chunk.lst.num_bytes) == (0, 0, 0) for chunk in empty)
-
-
-def test_too_large_a_share_of_skipped_records_fails_with_the_reasons(tmp_path: Path) -> None:
-    with pytest.raises(DataError) as caught:
-        pack(tmp_path, with_damage(), max_skipped_share=0.2)
-    assert str(caught.value) == (
-        "tiny: 3 of 12 records had to be skipped (25.00%; max_skipped_share allows 20.00%): "
-        "{'JPEG cut short': 2, 'PNG damaged': 1}"
-    )
-
-
-def test_a_share_of_skipped_records_at_the_limit_is_accepted(tmp_path: Path) -> None:
-    assert sum(chunk.num_records for chunk in chunks_of(pack(tmp_path, with_damage(), max_skipped_share=0.25))) == 9
 
 
 def test_an_archive_that_became_shorter_fails_and_asks_for_no_skip(tmp_path: Path) -> None:

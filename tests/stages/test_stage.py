@@ -163,7 +163,6 @@ def test_the_plan_holds_inputs_settings_and_parts(sampled: Pipeline) -> None:
         "jpeg_quality": 90,
         "num_chunks": 2,
         "target_chunk_bytes": None,
-        "max_skipped_share": 0.01,
     }
 
 

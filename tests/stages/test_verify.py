@@ -13,7 +13,7 @@ from imagenet_ops.errors import DataError, ObjectNotFound
 from imagenet_ops.manifests import ClassReport, DatasetReport, DroppedClass
 from tests.builders import jpeg, picture, png
 from tests.fakes import MemoryStore
-from tests.tiny_dataset import Pipeline, copy_of, run_tiny, tiny_classes
+from tests.tiny_dataset import Pipeline, copy_of, run_tiny, tiny_classes, with_damage
 
 
 @pytest.fixture(scope="module")
@@ -222,3 +222,18 @@ def test_mean_and_standard_deviation_are_numpys_over_all_pixels_of_both_splits(t
     pixels = np.concatenate([picture(*size, seed).reshape(-1, 3) for seed, size in enumerate(edges)]).astype(float)
     assert report.channel_mean == pytest.approx(pixels.mean(axis=0), abs=5.1e-5)
     assert report.channel_std == pytest.approx(pixels.std(axis=0), abs=5.1e-5)
+
+
+def test_too_large_a_share_of_skipped_records_fails_with_the_reasons(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        run_tiny(tmp_path, with_damage(), max_skipped_share=0.2)
+    assert str(caught.value) == (
+        "tiny: 3 of 12 records had to be skipped (25.00%; max_skipped_share allows 20.00%): "
+        "{'JPEG cut short': 2, 'PNG damaged': 1}"
+    )
+
+
+def test_a_share_of_skipped_records_at_the_limit_is_accepted(tmp_path: Path) -> None:
+    pipeline = run_tiny(tmp_path, with_damage(), max_skipped_share=0.25)
+    report = pipeline.manifest("verify", DatasetReport)
+    assert report.num_train + report.num_validation == 9
