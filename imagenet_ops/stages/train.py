@@ -19,6 +19,7 @@ from pathlib import Path
 
 from imagenet_ops import commit
 from imagenet_ops.adapters.hosts.local import ADDRESS, LocalHost
+from imagenet_ops.adapters.machine_lock import machine_lock
 from imagenet_ops.domain.cluster import GangPlan, plan_gang
 from imagenet_ops.errors import ConfigError
 from imagenet_ops.manifests import (
@@ -51,8 +52,18 @@ def _read_settings(context: StageContext) -> TrainSettings:
 
 
 def _build(run: StageRun[TrainSettings]) -> TrainedModel:
+    _check_hosts(run.settings.training)
+    result_key = run.keys.data("result.json")
+    # Two gangs would write over each other's checkpoints. The second waits, and finds the first one's result.
+    with machine_lock(f"{run.store.url}/{run.keys.folder}"):
+        if not run.store.head(result_key):
+            _train(run)
+    result = commit.read(run.store, result_key, TrainerResult)
+    return TrainedModel(inputs=run.inputs, symbol=result.symbol, parameters=result.parameters, epochs=result.epochs)
+
+
+def _train(run: StageRun[TrainSettings]) -> None:
     training = run.settings.training
-    _check_hosts(training)
     job_key = run.keys.data("job.json")
     run.store.put(job_key, _describe_job(run).to_json())
     with (
@@ -66,8 +77,6 @@ def _build(run: StageRun[TrainSettings]) -> TrainedModel:
             run_gang(plan, {"localhost": host}, _epoch_reporter(run, progress))
         finally:
             _keep_logs(run, Path(log_folder))
-    result = commit.read(run.store, run.keys.data("result.json"), TrainerResult)
-    return TrainedModel(inputs=run.inputs, symbol=result.symbol, parameters=result.parameters, epochs=result.epochs)
 
 
 def _check_hosts(training: TrainingSettings) -> None:
