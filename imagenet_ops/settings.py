@@ -24,6 +24,10 @@ NETWORK_LAYERS: dict[str, tuple[int, ...]] = {
 }
 
 
+# Chunks of one split: a task each, and with those of the other split under Airflow's max_map_length of 1,024.
+MAX_CHUNKS = 500
+
+
 class Settings(BaseModel):
     """Base of all settings: frozen, and an unknown key is an error."""
 
@@ -118,7 +122,7 @@ class DatasetSettings(Settings):
     seed: int = Field(0, ge=0, lt=2**63, title="Seed", description="Decides the sample, the order and the training.")
     short_edge_pixels: int = Field(480, ge=8, le=8192, title="Short edge", description="Stored images, in pixels.")
     jpeg_quality: int = Field(90, ge=1, le=100, title="JPEG quality", description="Of the stored images.")
-    num_chunks: int = Field(8, ge=1, le=1024, title="Training chunks", description="Files that the records go into.")
+    num_chunks: int = Field(8, ge=1, le=MAX_CHUNKS, title="Training chunks", description="Files of training records.")
     target_chunk_bytes: int | None = Field(
         None, ge=2**20, title="Chunk size", description="Bytes of source images a chunk; takes the place of num_chunks."
     )

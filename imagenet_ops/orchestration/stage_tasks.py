@@ -77,4 +77,4 @@ def _stage_run(catalogue_file: Path, stage: str) -> Iterator[tuple[Any, Any]]:
     try:
         yield build_context(catalogue_file, params), find_stage(stage)
     except (ConfigError, DataError) as error:
-        raise AirflowFailException(str(error)) from error
+        raise AirflowFailException(str(error)) from None

@@ -11,7 +11,9 @@ import polars as pl
 from imagenet_ops.adapters.tables import read_table, write_table
 from imagenet_ops.domain.chunk_plan import choose_num_chunks, plan_chunks
 from imagenet_ops.domain.keyed_hash import keyed_hash
+from imagenet_ops.errors import ConfigError
 from imagenet_ops.manifests import ClassManifest, ImageIndex, SplitManifest
+from imagenet_ops.settings import MAX_CHUNKS
 from imagenet_ops.stages.stage import S, StageRun
 
 _IMAGE = ["synset", "name"]
@@ -34,13 +36,24 @@ def plan_records(run: StageRun[S], seed: int, num_chunks: int, target_chunk_byte
     ):
         wished = num_chunks if split == "train" else 1
         if target_chunk_bytes is not None:
-            wished = choose_num_chunks(int(rows["num_bytes"].sum()), target_chunk_bytes)
+            wished = choose_num_chunks_or_refuse(int(rows["num_bytes"].sum()), target_chunk_bytes, split)
         shuffled = _shuffle(rows, seed, split)
         for chunk in plan_chunks(split, len(shuffled), wished):
             frame = shuffled.slice(chunk.start, chunk.stop - chunk.start)
             write_table(run.store, run.keys, f"plan_{chunk.name}.parquet", frame)
             names.append(chunk.name)
     return names
+
+
+def choose_num_chunks_or_refuse(num_source_bytes: int, target_chunk_bytes: int, split: str) -> int:
+    """Raises ConfigError where that makes more chunks than MAX_CHUNKS, with the smallest size that does not."""
+    num_chunks = choose_num_chunks(num_source_bytes, target_chunk_bytes)
+    if num_chunks > MAX_CHUNKS:
+        raise ConfigError(
+            f"target_chunk_bytes: {target_chunk_bytes:,} makes {num_chunks:,} chunks of {num_source_bytes:,} bytes of "
+            f"{split} images; at most {MAX_CHUNKS} are allowed, so at least {-(-num_source_bytes // MAX_CHUNKS):,}"
+        )
+    return num_chunks
 
 
 def _labelled_images(run: StageRun[S]) -> pl.DataFrame:

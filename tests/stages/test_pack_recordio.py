@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from imagenet_ops.errors import ChecksumMismatch
 from imagenet_ops.manifests import ArchiveManifest, Chunk, DatasetManifest
+from imagenet_ops.stages.plan_records import choose_num_chunks_or_refuse
 from tests.builders import jpeg, picture, png, tar, tar_member, tar_of
 from tests.fakes import MemoryStore
 from tests.tiny_dataset import Classes, Pipeline, run_tiny, settings, with_damage, write_archives
@@ -155,8 +156,17 @@ def test_a_chunk_size_takes_the_place_of_the_number_of_chunks(tmp_path: Path) ->
     noise = np.random.default_rng(0).integers(0, 256, (900, 900, 3), dtype=np.uint8)
     large = bytes(cv2.imencode(".png", noise)[1].tobytes())  # about 2.4 MB
     classes = {"n01": {str(number): large for number in range(4)}}
-    pipeline = pack(tmp_path, classes, validation_per_class=1, target_chunk_bytes=3 * 2**20, num_chunks=900)
+    pipeline = pack(tmp_path, classes, validation_per_class=1, target_chunk_bytes=3 * 2**20, num_chunks=400)
     assert [chunk.name for chunk in chunks_of(pipeline)] == ["train_00000", "train_00001", "validation_00000"]
+
+
+def test_a_chunk_size_that_makes_too_many_chunks_is_refused_with_the_least_that_works() -> None:
+    with pytest.raises(ConfigError) as caught:
+        choose_num_chunks_or_refuse(600 * 2**20, 2**20, "train")
+    assert str(caught.value) == (
+        "target_chunk_bytes: 1,048,576 makes 600 chunks of 629,145,600 bytes of train images; "
+        "at most 500 are allowed, so at least 1,258,292"
+    )
 
 
 def test_more_chunks_than_records_become_a_chunk_a_record(tmp_path: Path) -> None:
