@@ -42,8 +42,7 @@ def load_checkpoint(store: ObjectStore, checkpoint: Checkpoint, network: Any, tr
 def save_checkpoint(
     store: ObjectStore, data_prefix: str, network: Any, trainer: Any, epochs: list[EpochMetrics]
 ) -> None:
-    """Writes the new one, then points to it, then removes the one before."""
-    before = find_checkpoint(store, data_prefix)
+    """Writes the new one, then points to it, then removes all others, also what a crash in between had left."""
     stem = f"{data_prefix}checkpoint/{len(epochs):04d}"
     checkpoint = Checkpoint(parameters_key=f"{stem}.params", states_key=f"{stem}.states", epochs=epochs)
     with tempfile.TemporaryDirectory() as folder:
@@ -52,10 +51,11 @@ def save_checkpoint(
         store.put(checkpoint.parameters_key, path.read_bytes())
         trainer.save_states(str(path))
         store.put(checkpoint.states_key, path.read_bytes())
-    store.put(f"{data_prefix}checkpoint/latest.json", checkpoint.to_json())
-    if before and before.parameters_key != checkpoint.parameters_key:
-        store.delete(before.parameters_key)
-        store.delete(before.states_key)
+    latest_key = f"{data_prefix}checkpoint/latest.json"
+    store.put(latest_key, checkpoint.to_json())
+    for info in list(store.list(f"{data_prefix}checkpoint")):
+        if info.key not in (latest_key, checkpoint.parameters_key, checkpoint.states_key):
+            store.delete(info.key)
 
 
 def export_model(store: ObjectStore, data_prefix: str, network: Any) -> tuple[StoredObject, StoredObject]:

@@ -63,8 +63,9 @@ class RecordPart:
     def read(self, position: int) -> ImageRecord:
         place = self._places[position]
         stream = io.BytesIO(self._store.get_range(place.key, place.offset, place.num_bytes))
-        _, payload = next(iterate_records(stream.read, place.key))
-        return unpack_image(payload, place.key)
+        for _, payload in iterate_records(stream.read, place.key):
+            return unpack_image(payload, place.key)
+        raise DataError(f"{place.key}: no record at byte {place.offset:,}, where the index has one")
 
 
 class Augmentation(NamedTuple):
@@ -115,7 +116,8 @@ def _assemble(
         images, labels = zip(*(future.result() for future in loaded), strict=True)
         return Batch(np.stack(images), np.array(labels, np.float32), num_valid)
 
-    with ThreadPoolExecutor(threads) as pool:
+    pool = ThreadPoolExecutor(threads)
+    try:
         waiting: deque[tuple[list[Future[tuple[NDArray[np.float32], float]]], int]] = deque()
         for numbers, num_valid in plan:
             waiting.append(([pool.submit(load, number) for number in numbers], num_valid))
@@ -123,20 +125,27 @@ def _assemble(
                 yield join(*waiting.popleft())
         while waiting:
             yield join(*waiting.popleft())
+    finally:
+        # After an unreadable record, or for a caller that wants no more, nothing is decoded in vain.
+        pool.shutdown(cancel_futures=True)
 
 
 def _read_places(store: ObjectStore, chunk: TrainerChunk) -> list[Place]:
     lines = store.get(chunk.idx_key).decode().splitlines()
     offsets = [int(line.split("\t")[1]) for line in lines]
     info = store.head(chunk.rec_key)
-    if info is None or len(offsets) != chunk.num_records:
+    if info is None:
+        raise DataError(f"{chunk.rec_key}: no such object")
+    if len(offsets) != chunk.num_records:
         raise DataError(f"{chunk.idx_key}: {chunk.num_records:,} records expected, {len(offsets):,} indexed")
     ends = [*offsets[1:], info.num_bytes]
     return [Place(chunk.rec_key, offset, end - offset) for offset, end in zip(offsets, ends, strict=True)]
 
 
 def _decode(record: ImageRecord) -> Pixels:
-    pixels = cv2.imdecode(np.frombuffer(record.image, np.uint8), cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION)
+    how = cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION
+    # OpenCV returns None for bytes that are no image, and raises an error of its own for none at all.
+    pixels = cv2.imdecode(np.frombuffer(record.image, np.uint8), how) if record.image else None
     if pixels is None:
         raise DataError(f"record {record.record_id}: not a readable image")
     return np.asarray(pixels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import time
 from typing import Any
 
@@ -39,14 +40,14 @@ def fit(store: ObjectStore, job_key: str) -> None:
         load_checkpoint(store, done, worker.network, worker.trainer)
         log.info("going on after epoch %d", len(done.epochs))
     epochs = list(done.epochs) if done else []
-    lines = _read_metrics(store, job)[: len(epochs)]
+    lines = _read_metrics(store, job, epochs)
     while len(epochs) < training.num_epochs:
         start = time.monotonic()
         metrics = worker.run_epoch(len(epochs))
         epochs.append(metrics)
         if gang.rank == 0:
             save_checkpoint(store, job.data_prefix, worker.network, worker.trainer, epochs)
-            lines.append(_metrics_line(metrics, worker.num_images_per_epoch / (time.monotonic() - start)))
+            lines.append(metrics_line(metrics, worker.num_images_per_epoch / (time.monotonic() - start)))
             store.put(f"{job.data_prefix}metrics.jsonl", "".join(f"{line}\n" for line in lines).encode())
     if gang.rank == 0:
         symbol, parameters = export_model(store, job.data_prefix, worker.network)
@@ -67,6 +68,8 @@ class _Worker:
         num_train = sum(chunk.num_records for chunk in job.train_chunks)
         if num_train < gang.num_workers:
             raise DataError(f"{num_train} training images for {gang.num_workers} workers: each needs at least one")
+        if not any(chunk.num_records for chunk in job.validation_chunks):
+            raise DataError("no validation images")
         self._num_steps = count_steps(num_train, gang.num_workers, self._batch_size)
         self.num_images_per_epoch = self._num_steps * training.global_batch_size
         self._augmentation = Augmentation(
@@ -89,6 +92,8 @@ class _Worker:
         self._require_equal_weights()
         train_loss, train_right, _, num_trained = self._gang.sum(trained).tolist()
         loss, right, right_in_top, num_validated = self._gang.sum(validated).tolist()
+        if not math.isfinite(train_loss + loss):
+            raise ProcessFailed(f"epoch {epoch + 1}: the loss is {train_loss + loss}; a lower learning rate may help")
         metrics = EpochMetrics(
             epoch=epoch + 1,
             learning_rate=learning_rate,
@@ -105,6 +110,8 @@ class _Worker:
     def _train_once(self, epoch: int) -> tuple[float, NDArray[np.float64]]:
         job, training = self._job, self._job.training
         seed = (job.seed, epoch, self._gang.rank)
+        # Dropout: other masks on every worker, and the same ones when an epoch is trained again after a crash.
+        mx.random.seed(int(np.random.SeedSequence(seed).generate_state(1)[0]) % 2**31)
         batches = training_batches(
             self._train, self._augmentation, self._batch_size, self._num_steps, seed, training.decode_threads
         )
@@ -138,24 +145,20 @@ class _Worker:
         return split(mx.nd.array(batch.images), self._contexts), split(mx.nd.array(batch.labels), self._contexts)
 
     def _count(self, outputs: list[Any], batch: Batch) -> NDArray[np.float64]:
-        """Sum of losses, right answers, right among the first five, images; repeats do not count."""
-        logits = np.concatenate([output.asnumpy() for output in outputs])[: batch.num_valid].astype(np.float64)
-        labels = batch.labels[: batch.num_valid].astype(int)
-        shifted = logits - logits.max(axis=1, keepdims=True)
-        of_label = shifted[np.arange(len(labels)), labels]
-        loss = np.log(np.exp(shifted).sum(axis=1)) - of_label
-        num_better = (shifted > of_label[:, None]).sum(axis=1)
-        return np.array([loss.sum(), (num_better == 0).sum(), (num_better < _TOP).sum(), len(labels)])
+        """As `count_right`; repeats do not count."""
+        logits = np.concatenate([output.asnumpy() for output in outputs])[: batch.num_valid]
+        return count_right(logits, batch.labels[: batch.num_valid])
 
     def _build_network(self) -> Any:
         training = self._job.training
         mx.random.seed(self._job.seed % 2**31)
         np.random.seed(self._job.seed % 2**32)  # mxnet's initialisers draw from both
         network = build_network(training, self._job.num_classes)
-        # Shapes first: weights are then made at once, by no forward pass (see _build_trainer).
+        # Shapes first: weights are then made at once, by no forward pass (see _build_trainer). And after `hybridize`,
+        # which forgets the graph: a retry whose epochs are all done exports it without any forward pass.
+        network.hybridize(static_alloc=True)
         network.infer_shape(mx.nd.zeros((1, 3, training.image_pixels, training.image_pixels)))
         network.initialize(mx.init.Xavier(rnd_type="gaussian", factor_type="in", magnitude=2), ctx=self._contexts)
-        network.hybridize(static_alloc=True)
         return network
 
     def _share_running_statistics(self) -> None:
@@ -174,7 +177,10 @@ class _Worker:
         """Raises ProcessFailed where this worker's weights are not the first one's."""
         digest = hashlib.sha256()
         for parameter in self.network.collect_params().values():
-            digest.update(parameter.list_data()[0].asnumpy().tobytes())
+            first, *others = [data.asnumpy().tobytes() for data in parameter.list_data()]
+            if any(other != first for other in others):
+                raise ProcessFailed(f"worker {self._gang.rank}: {parameter.name} is not the same on all its devices")
+            digest.update(first)
         mine = int.from_bytes(digest.digest()[:2], "big")
         if self._gang.of_first(mine) != mine:
             raise ProcessFailed(f"worker {self._gang.rank}: its weights are not those of worker 0 any more")
@@ -196,10 +202,29 @@ def _build_trainer(network: Any, training: TrainingSettings, gang: GangStore) ->
     return trainer
 
 
-def _metrics_line(metrics: EpochMetrics, images_per_second: float) -> str:
-    return json.dumps({**metrics.model_dump(), "images_per_second": round(images_per_second, 1)})
+def count_right(logits: NDArray[np.float32], labels: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Sum of cross-entropies, right answers, right among the first five, images.
+
+    Of classes with equal logits the lower label comes first, as with argmax: a network that can't tell two classes
+    apart is not right about both.
+    """
+    truth = labels.astype(int)[:, None]
+    shifted = logits.astype(np.float64) - logits.max(axis=1, keepdims=True)
+    of_label = np.take_along_axis(shifted, truth, axis=1)
+    loss = np.log(np.exp(shifted).sum(axis=1)) - of_label[:, 0]
+    lower = np.arange(logits.shape[1]) < truth
+    num_before = ((shifted > of_label) | ((shifted == of_label) & lower)).sum(axis=1)
+    return np.array([loss.sum(), (num_before == 0).sum(), (num_before < _TOP).sum(), len(labels)])
 
 
-def _read_metrics(store: ObjectStore, job: TrainerJob) -> list[str]:
+def metrics_line(metrics: EpochMetrics, images_per_second: float | None) -> str:
+    """One line of JSON; the speed is not known for an epoch whose worker died before it could write the line."""
+    speed = None if images_per_second is None else round(images_per_second, 1)
+    return json.dumps({**metrics.model_dump(), "images_per_second": speed})
+
+
+def _read_metrics(store: ObjectStore, job: TrainerJob, epochs: list[EpochMetrics]) -> list[str]:
+    """A line for each of `epochs`; the last may not have been written, and lines of no epoch done may lie behind."""
     key = f"{job.data_prefix}metrics.jsonl"
-    return store.get(key).decode().splitlines() if store.head(key) else []
+    lines = store.get(key).decode().splitlines() if store.head(key) else []
+    return lines[: len(epochs)] + [metrics_line(metrics, None) for metrics in epochs[len(lines) :]]
