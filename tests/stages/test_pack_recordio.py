@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from imagenet_ops.errors import ChecksumMismatch
+from imagenet_ops.errors import ChecksumMismatch, ConfigError
 from imagenet_ops.manifests import ArchiveManifest, Chunk, DatasetManifest
 from imagenet_ops.stages.plan_records import choose_num_chunks_or_refuse
 from tests.builders import jpeg, picture, png, tar, tar_member, tar_of
