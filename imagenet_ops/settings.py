@@ -57,7 +57,7 @@ class TrainingSettings(Settings):
 
     network: Literal["resnet", "alexnet", "inception_v3", "mobilenet", "vgg"] = Field("resnet", title="Network")
     num_layers: int = Field(50, ge=0, title="Layers", description="Depth of the network; 0 where it has only one.")
-    width: float = Field(1.0, gt=0, le=4, title="Width", description="Factor on a ResNet's channels.")
+    width: float = Field(1.0, ge=0.125, le=4, title="Width", description="Factor on a ResNet's channels.")
     image_pixels: int = Field(224, ge=28, le=1024, title="Image size", description="Edge of the crop, in pixels.")
     random_crop_min_area: float = Field(
         0.08, gt=0, le=1, title="Smallest random crop", description="Share of the image's area; 1 keeps whole images."

@@ -40,15 +40,16 @@ def fit(store: ObjectStore, job_key: str) -> None:
         load_checkpoint(store, done, worker.network, worker.trainer)
         log.info("going on after epoch %d", len(done.epochs))
     epochs = list(done.epochs) if done else []
-    lines = _read_metrics(store, job, epochs)
+    lines = _read_metrics(store, job)[: len(epochs)]
     while len(epochs) < training.num_epochs:
         start = time.monotonic()
         metrics = worker.run_epoch(len(epochs))
         epochs.append(metrics)
         if gang.rank == 0:
-            save_checkpoint(store, job.data_prefix, worker.network, worker.trainer, epochs)
-            lines.append(metrics_line(metrics, worker.num_images_per_epoch / (time.monotonic() - start)))
+            # Before the checkpoint: a retry drops a line too many above, and could not make up one that is missing.
+            lines.append(_metrics_line(metrics, worker.num_images_per_epoch / (time.monotonic() - start)))
             store.put(f"{job.data_prefix}metrics.jsonl", "".join(f"{line}\n" for line in lines).encode())
+            save_checkpoint(store, job.data_prefix, worker.network, worker.trainer, epochs)
     if gang.rank == 0:
         symbol, parameters = export_model(store, job.data_prefix, worker.network)
         result = TrainerResult(symbol=symbol, parameters=parameters, epochs=epochs)
@@ -217,14 +218,10 @@ def count_right(logits: NDArray[np.float32], labels: NDArray[np.float32]) -> NDA
     return np.array([loss.sum(), (num_before == 0).sum(), (num_before < _TOP).sum(), len(labels)])
 
 
-def metrics_line(metrics: EpochMetrics, images_per_second: float | None) -> str:
-    """One line of JSON; the speed is not known for an epoch whose worker died before it could write the line."""
-    speed = None if images_per_second is None else round(images_per_second, 1)
-    return json.dumps({**metrics.model_dump(), "images_per_second": speed})
+def _metrics_line(metrics: EpochMetrics, images_per_second: float) -> str:
+    return json.dumps({**metrics.model_dump(), "images_per_second": round(images_per_second, 1)})
 
 
-def _read_metrics(store: ObjectStore, job: TrainerJob, epochs: list[EpochMetrics]) -> list[str]:
-    """A line for each of `epochs`; the last may not have been written, and lines of no epoch done may lie behind."""
+def _read_metrics(store: ObjectStore, job: TrainerJob) -> list[str]:
     key = f"{job.data_prefix}metrics.jsonl"
-    lines = store.get(key).decode().splitlines() if store.head(key) else []
-    return lines[: len(epochs)] + [metrics_line(metrics, None) for metrics in epochs[len(lines) :]]
+    return store.get(key).decode().splitlines() if store.head(key) else []
