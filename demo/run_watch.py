@@ -60,10 +60,9 @@ class RunWatch:
         lines = self.store.get(key).decode().splitlines()
         for line in lines[self.num_epochs :]:
             epoch = json.loads(line)
-            speed = epoch["images_per_second"]  # none for an epoch whose worker died right behind its checkpoint
             yield (
                 f"  epoch {epoch['epoch']:>3}: loss {epoch['train_loss']:.3f}, validation top-1 "
-                f"{epoch['validation_top1']:.1%}" + (f", {speed:.0f} images/s" if speed else "")
+                f"{epoch['validation_top1']:.1%}, {epoch['images_per_second']:.0f} images/s"
             )
         self.num_epochs = len(lines)
 

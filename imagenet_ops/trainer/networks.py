@@ -28,7 +28,7 @@ def build_network(training: TrainingSettings, num_classes: int) -> Any:
 def _build_resnet(depth: int, width: float, num_classes: int) -> Any:
     """Version 1 of https://arxiv.org/abs/1512.03385; depth 10 has one unit a stage."""
     bottleneck = depth >= _FIRST_WITH_BOTTLENECKS
-    # Of a thin one too, every stage has twice the channels of the one before: gluon's shortcut needs a difference.
-    stem = max(8, round(64 * width))
+    # Every stage has twice the channels of the one before: gluon's shortcut needs a difference.
+    stem = round(64 * width)
     channels = [stem, *(stem * factor * (4 if bottleneck else 1) for factor in (1, 2, 4, 8))]
     return ResNetV1(BottleneckV1 if bottleneck else BasicBlockV1, _RESNET_UNITS[depth], channels, classes=num_classes)

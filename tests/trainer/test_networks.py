@@ -39,10 +39,8 @@ def test_a_resnet_is_as_deep_as_it_says(num_layers: int) -> None:
 
 
 @pytest.mark.parametrize("num_layers", [10, 50])
-@pytest.mark.parametrize(("width", "stem"), [(2.0, 128), (1.0, 64), (0.25, 16), (0.01, 8)])
-def test_the_width_is_a_factor_on_all_channels_and_eight_are_the_least(
-    num_layers: int, width: float, stem: int
-) -> None:
+@pytest.mark.parametrize(("width", "stem"), [(2.0, 128), (1.0, 64), (0.25, 16), (0.125, 8)])
+def test_the_width_is_a_factor_on_all_channels(num_layers: int, width: float, stem: int) -> None:
     symbol = layers_of("resnet", num_layers, width)(mx.sym.var("data"))
     shapes = dict(zip(symbol.list_arguments(), symbol.infer_shape(data=(1, 3, 64, 64))[0], strict=True))
     convolutions = [shape for name, shape in shapes.items() if "conv" in name and name.endswith("weight")]
