@@ -58,8 +58,13 @@ def save_checkpoint(
             store.delete(info.key)
 
 
-def export_model(store: ObjectStore, data_prefix: str, network: Any) -> tuple[StoredObject, StoredObject]:
-    """Symbol and parameters as `SymbolBlock.imports` and `mx.model.load_checkpoint('model', 0)` read them."""
+def export_model(store: ObjectStore, data_prefix: str, network: Any, images: Any) -> tuple[StoredObject, StoredObject]:
+    """Symbol and parameters as `SymbolBlock.imports` and `mx.model.load_checkpoint('model', 0)` read them.
+
+    `images` is any input of the network, on one of its devices.
+    """
+    # gluon exports only what a forward pass of this process has gathered: without one, a file without parameters.
+    network(images).wait_to_read()
     with tempfile.TemporaryDirectory() as folder:
         network.export(str(Path(folder) / "model"), epoch=0)
         symbol, parameters = (

@@ -18,7 +18,7 @@ from imagenet_ops.adapters.object_store import ObjectStore
 from imagenet_ops.domain.learning_rate import learning_rate_at
 from imagenet_ops.domain.worker_part import count_steps
 from imagenet_ops.errors import DataError, ProcessFailed
-from imagenet_ops.manifests import EpochMetrics, TrainerJob, TrainerResult
+from imagenet_ops.manifests import EpochMetrics, StoredObject, TrainerJob, TrainerResult
 from imagenet_ops.settings import TrainingSettings
 from imagenet_ops.trainer.checkpoint import export_model, find_checkpoint, load_checkpoint, save_checkpoint
 from imagenet_ops.trainer.data import Augmentation, Batch, RecordPart, training_batches, validation_batches
@@ -51,7 +51,7 @@ def fit(store: ObjectStore, job_key: str) -> None:
             store.put(f"{job.data_prefix}metrics.jsonl", "".join(f"{line}\n" for line in lines).encode())
             save_checkpoint(store, job.data_prefix, worker.network, worker.trainer, epochs)
     if gang.rank == 0:
-        symbol, parameters = export_model(store, job.data_prefix, worker.network)
+        symbol, parameters = worker.export(store)
         result = TrainerResult(symbol=symbol, parameters=parameters, epochs=epochs)
         store.put(f"{job.data_prefix}result.json", result.to_json())
 
@@ -108,6 +108,10 @@ class _Worker:
         log.info("epoch %d: validation top-1 %.4f", metrics.epoch, metrics.validation_top1)
         return metrics
 
+    def export(self, store: ObjectStore) -> tuple[StoredObject, StoredObject]:
+        """Writes the model as it is."""
+        return export_model(store, self._job.data_prefix, self.network, self._blank_image(self._contexts[0]))
+
     def _train_once(self, epoch: int) -> tuple[float, NDArray[np.float64]]:
         job, training = self._job, self._job.training
         seed = (job.seed, epoch, self._gang.rank)
@@ -155,12 +159,15 @@ class _Worker:
         mx.random.seed(self._job.seed % 2**31)
         np.random.seed(self._job.seed % 2**32)  # mxnet's initialisers draw from both
         network = build_network(training, self._job.num_classes)
-        # Shapes first: weights are then made at once, by no forward pass (see _build_trainer). And after `hybridize`,
-        # which forgets the graph: a retry whose epochs are all done exports it without any forward pass.
-        network.hybridize(static_alloc=True)
-        network.infer_shape(mx.nd.zeros((1, 3, training.image_pixels, training.image_pixels)))
+        # Shapes first: weights are then made at once, by no forward pass (see _build_trainer).
+        network.infer_shape(self._blank_image(mx.cpu()))
         network.initialize(mx.init.Xavier(rnd_type="gaussian", factor_type="in", magnitude=2), ctx=self._contexts)
+        network.hybridize(static_alloc=True)
         return network
+
+    def _blank_image(self, context: Any) -> Any:
+        edge = self._job.training.image_pixels
+        return mx.nd.zeros((1, 3, edge, edge), ctx=context)
 
     def _share_running_statistics(self) -> None:
         """BatchNorm's means and variances become the average over all workers, so that all hold one model."""

@@ -180,10 +180,16 @@ def test_a_crash_at_the_first_checkpoint_leaves_none() -> None:
         assert find_checkpoint(store, PREFIX) is None
 
 
-def test_the_exported_model_answers_like_the_network(tmp_path: Path) -> None:
+@pytest.mark.parametrize("num_steps", [1, 0])
+def test_the_exported_model_answers_like_the_network_also_where_nothing_was_trained(
+    tmp_path: Path, num_steps: int
+) -> None:
     store, model = MemoryStore(), Model(1)
-    model.step(1)
-    stored = export_model(store, PREFIX, model.network)
+    for number in range(num_steps):
+        model.step(number)
+    before = model.weights()
+    stored = export_model(store, PREFIX, model.network, mx.nd.zeros((1, 3)))
+    assert model.weights() == before
     for entry in stored:
         assert len(store.objects[f"{PREFIX}{entry.key.removeprefix('data/')}"]) == entry.num_bytes
         (tmp_path / Path(entry.key).name).write_bytes(store.objects[f"{PREFIX}{entry.key.removeprefix('data/')}"])
