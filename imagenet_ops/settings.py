@@ -55,7 +55,9 @@ class LearningRateSchedule(Settings):
 class TrainingSettings(Settings):
     """The training of one classifier."""
 
-    network: Literal["resnet", "alexnet", "inception_v3", "mobilenet", "vgg"] = Field("resnet", title="Network")
+    network: Literal["resnet", "alexnet", "inception_v3", "mobilenet", "vgg"] = Field(
+        "resnet", title="Network", description="Its family; `num_layers` says how deep."
+    )
     num_layers: int = Field(50, ge=0, title="Layers", description="Depth of the network; 0 where it has only one.")
     width: float = Field(1.0, ge=0.125, le=4, title="Width", description="Factor on a ResNet's channels.")
     image_pixels: int = Field(224, ge=28, le=1024, title="Image size", description="Edge of the crop, in pixels.")
@@ -66,11 +68,15 @@ class TrainingSettings(Settings):
     validation_crop: float = Field(
         0.875, gt=0, le=1, title="Validation crop", description="Share of the short edge; 0.875 is 224 of 256 pixels."
     )
-    num_epochs: int = Field(90, ge=1, le=1000, title="Epochs")
+    num_epochs: int = Field(
+        90, ge=1, le=1000, title="Epochs", description="Times that training goes over all its images."
+    )
     batch_size_per_device: int = Field(
         32, ge=1, le=8192, title="Batch size a device", description="The global batch is this × devices × workers."
     )
-    optimizer: Literal["sgd", "nag", "adam"] = Field("sgd", title="Optimizer")
+    optimizer: Literal["sgd", "nag", "adam"] = Field(
+        "sgd", title="Optimizer", description="The rule that updates the weights; nag is Nesterov's momentum."
+    )
     learning_rate: float = Field(0.1, gt=0, le=100, title="Learning rate", description="For the global batch as it is.")
     momentum: float = Field(0.9, ge=0, lt=1, title="Momentum", description="Not used by adam.")
     weight_decay: float = Field(1e-4, ge=0, lt=1, title="Weight decay")

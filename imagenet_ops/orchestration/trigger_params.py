@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from airflow.sdk import Param
-from pydantic.fields import FieldInfo
 
 from imagenet_ops.errors import ConfigError
 from imagenet_ops.settings import DatasetSettings, Settings
@@ -61,11 +60,7 @@ def _build_param(settings: DatasetSettings, path: str, section: str | None) -> P
         rules["section"] = section
     return Param(
         getattr(owner, last),
-        title=_title(field, last),
-        description=field.description or _title(field, last),
+        title=field.title,
+        description=field.description,
         **rules,
     )
-
-
-def _title(field: FieldInfo, name: str) -> str:
-    return field.title or name.replace("_", " ").capitalize()
