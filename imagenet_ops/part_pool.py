@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import signal
@@ -14,6 +13,7 @@ from multiprocessing.sharedctypes import Synchronized
 from pathlib import Path
 
 from imagenet_ops.adapters.object_store import open_store
+from imagenet_ops.adapters.starter_tie import end_with_starter
 from imagenet_ops.errors import ProcessFailed
 from imagenet_ops.progress import Task
 from imagenet_ops.settings import DatasetSettings
@@ -21,7 +21,6 @@ from imagenet_ops.stages.pipeline import find_mapped_stage
 from imagenet_ops.stages.stage import StageContext, build_part
 
 _SECONDS_BETWEEN_LOOKS = 0.2
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _context: StageContext | None = None  # of a process of the pool, set once when it starts
 
 
@@ -71,13 +70,11 @@ class _SharedProgress:
 
 
 def _prepare_process(
-    store_url: str, dataset: DatasetSettings, trainer_python: Path, counter: Synchronized[int], parent_pid: int
+    store_url: str, dataset: DatasetSettings, trainer_python: Path, counter: Synchronized[int], starter_pid: int
 ) -> None:
     global _context
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it at once; it is the parent that says a word
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # or it would wait for a killed parent for ever
-    if os.getppid() != parent_pid:
-        os._exit(1)
+    end_with_starter(starter_pid)  # or it would wait for a killed parent for ever
     _context = StageContext(open_store(store_url), dataset, _SharedProgress(counter), trainer_python)
 
 

@@ -38,13 +38,24 @@ class ImageRecord:
 
 def encode_record(payload: bytes) -> bytes:
     """The record's bytes in the file. Raises DataError for a payload of 2^29 bytes or more."""
-    if len(payload) > MAX_RECORD_BYTES:
-        raise DataError(f"a record of {len(payload):,} bytes; RecordIO holds at most {MAX_RECORD_BYTES:,}")
+    _require_length(len(payload))
     pieces = _cut_at_aligned_magic(payload)
     if len(pieces) == 1:
         return _encode_part(_WHOLE, payload)
     flags = [_FIRST, *[_MIDDLE] * (len(pieces) - 2), _LAST]
     return b"".join(_encode_part(flag, piece) for flag, piece in zip(flags, pieces, strict=True))
+
+
+def encode_image(record: ImageRecord) -> list[bytes]:
+    """An image record's bytes in the file as pieces to be joined, of which the image itself is not copied.
+
+    Raises DataError for a record of 2^29 bytes or more.
+    """
+    head = _encode_image_head(record)
+    if MAGIC in head or MAGIC in record.image:
+        return [encode_record(head + record.image)]
+    length = _require_length(len(head) + len(record.image))
+    return [_PART_HEAD.pack(MAGIC, length) + head, record.image, bytes(-length % 4)]
 
 
 def iterate_records(read: Callable[[int], bytes], name: str) -> Iterator[tuple[int, bytes]]:
@@ -76,10 +87,7 @@ def iterate_records(read: Callable[[int], bytes], name: str) -> Iterator[tuple[i
 
 def pack_image(record: ImageRecord) -> bytes:
     """The payload of an image record: one label goes into the head, several go behind it."""
-    if len(record.labels) == 1:
-        return _IMAGE_HEAD.pack(0, record.labels[0], record.record_id, 0) + record.image
-    labels = struct.pack(f"<{len(record.labels)}f", *record.labels)
-    return _IMAGE_HEAD.pack(len(record.labels), 0.0, record.record_id, 0) + labels + record.image
+    return _encode_image_head(record) + record.image
 
 
 def unpack_image(payload: bytes, name: str) -> ImageRecord:
@@ -92,6 +100,26 @@ def unpack_image(payload: bytes, name: str) -> ImageRecord:
         raise DataError(f"{name}: an image record of {len(payload)} bytes that claims {flag} labels")
     labels = struct.unpack_from(f"<{flag}f", payload, _IMAGE_HEAD.size) if flag else (label,)
     return ImageRecord(record_id, labels, payload[start:])
+
+
+def _encode_image_head(record: ImageRecord) -> bytes:
+    if len(record.labels) == 1:
+        return _IMAGE_HEAD.pack(0, record.labels[0], record.record_id, 0)
+    labels = struct.pack(f"<{len(record.labels)}f", *record.labels)
+    return _IMAGE_HEAD.pack(len(record.labels), 0.0, record.record_id, 0) + labels
+
+
+def _require_length(num_bytes: int) -> int:
+    if num_bytes > MAX_RECORD_BYTES:
+        raise DataError(f"a record of {num_bytes:,} bytes; RecordIO holds at most {MAX_RECORD_BYTES:,}")
+    return num_bytes
+
+
+def decode_image(read: Callable[[int], bytes], name: str) -> ImageRecord:
+    """The next image record, read as by `iterate_records`. Raises DataError where there is no whole one."""
+    for _, payload in iterate_records(read, name):
+        return unpack_image(payload, name)
+    raise DataError(f"{name}: no record where one is expected")
 
 
 def _cut_at_aligned_magic(payload: bytes) -> list[bytes]:

@@ -1,0 +1,96 @@
+"""A packing worker as its starter sees it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import deque
+from contextlib import suppress
+from multiprocessing.connection import Pipe
+from pathlib import Path
+
+from imagenet_ops.packer.messages import Block, Failed, Filled, Setup
+from imagenet_ops.packer.shared_memory import Heartbeat, SharedMemory
+
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_SECONDS_TO_END = 5.0
+
+
+class WorkerProcess:
+    """Starts a worker; its blocks come back in the order in which they went out."""
+
+    def __init__(self, setup: Setup) -> None:
+        self.memory = SharedMemory()
+        self.blocks: deque[Block] = deque()
+        self.stopped: tuple[Heartbeat, str] | None = None
+        self.connection, other_end = Pipe()
+        freed, self._freeing = os.pipe()
+        descriptors = (other_end.fileno(), self.memory.descriptor, freed)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "imagenet_ops.packer.worker", *map(str, descriptors), str(os.getpid())],
+            pass_fds=descriptors,
+            stdin=subprocess.DEVNULL,
+        )
+        other_end.close()
+        os.close(freed)
+        os.close(self.memory.descriptor)
+        self.connection.send(setup)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, block: Block) -> None:
+        """Raises nothing where the worker is gone: that shows when its answer is awaited."""
+        self.blocks.append(block)
+        with suppress(OSError):
+            self.connection.send(block)
+
+    def receive(self) -> Filled | Failed | None:
+        """The next message, waiting for it; None where the worker is gone."""
+        try:
+            message: Filled | Failed = self.connection.recv()
+        except (EOFError, OSError):
+            return None
+        return message
+
+    def free_slot(self) -> None:
+        with suppress(OSError):
+            os.write(self._freeing, b"\0")
+
+    def heartbeat(self) -> Heartbeat:
+        return self.memory.heartbeat()
+
+    def resident_bytes(self) -> int:
+        """Memory in use; 0 where the worker is gone."""
+        try:
+            return int(Path(f"/proc/{self.pid}/statm").read_bytes().split()[1]) * _PAGE_BYTES
+        except (OSError, IndexError):
+            return 0
+
+    def stop(self, beat: Heartbeat, reason: str) -> None:
+        """Kills the worker for what it did at `beat`; what it sent before can still be received."""
+        self.stopped = beat, reason
+        self._process.kill()
+
+    def describe_end(self) -> str:
+        """How the process ended, once its connection is closed."""
+        try:
+            code = self._process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+    def close(self) -> None:
+        """Ends the worker and waits for it; safe to call twice."""
+        self._process.kill()
+        self._process.wait()
+        self.connection.close()
+        with suppress(OSError):
+            os.close(self._freeing)
+        self._freeing = -1
+
+
