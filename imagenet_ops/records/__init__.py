@@ -1,0 +1,1 @@
+"""`imagenet-ops records`: looks into RecordIO files of images and rewrites them, whoever wrote them."""
