@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import cv2
-import numpy as np
-from numpy.typing import NDArray
+from cv2.typing import MatLike
 
 from benchmarks.packing.photographs import fetch_photographs
 
@@ -104,9 +103,8 @@ class Corpus:
     """A corpus on disk."""
 
     name: str
-    folder: Path
     count: int
-    num_bytes: int
+    folder: Path
 
     @property
     def images(self) -> Path:
@@ -117,18 +115,20 @@ class Corpus:
         return self.folder / "archive.tar"
 
 
-def prepare_corpus(name: str, count: int) -> Corpus:
-    """Makes the corpus where it is not there yet, on all cores."""
+def prepare_corpus(name: str, count: int, *, archive_only: bool = False) -> Corpus:
+    """Makes the corpus where it is not there yet, on all cores; with `archive_only` in half the space."""
     paths = fetch_photographs()
-    folder = FOLDER.absolute() / f"{name}_{count}_{_key_of(paths)}"
-    if not folder.exists():
-        partial = folder.with_suffix(".partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        _render(plan_images(name, count, [_open_photograph(path) for path in paths]), partial / "images")
-        _write_archive(partial / "images", partial / "archive.tar")
-        partial.replace(folder)
-    files = list((folder / "images").rglob("*.JPEG"))
-    return Corpus(name, folder, len(files), sum(file.stat().st_size for file in files))
+    parts = (name, str(count), _key_of(paths), *(["archive"] if archive_only else []))
+    corpus = Corpus(name, count, FOLDER.absolute() / "_".join(parts))
+    if not corpus.folder.exists():
+        partial = Corpus(name, count, corpus.folder.with_suffix(".partial"))
+        shutil.rmtree(partial.folder, ignore_errors=True)
+        _render(plan_images(name, count, [_open_photograph(path) for path in paths]), partial.images)
+        _write_archive(partial.images, partial.archive)
+        if archive_only:
+            shutil.rmtree(partial.images)
+        partial.folder.replace(corpus.folder)
+    return corpus
 
 
 def plan_images(name: str, count: int, photographs: list[Photograph]) -> list[PlannedImage]:
@@ -136,7 +136,7 @@ def plan_images(name: str, count: int, photographs: list[Photograph]) -> list[Pl
     return [_plan_image(name, index, photographs) for index in range(count)]
 
 
-def render_image(image: PlannedImage, pixels: NDArray[np.uint8]) -> bytes:
+def render_image(image: PlannedImage, pixels: MatLike) -> bytes:
     """The image's JPEG from its photograph's pixels."""
     left, top, width, height = image.box
     crop = pixels[top : top + height, left : left + width]
@@ -181,6 +181,7 @@ def _open_photograph(path: Path) -> Photograph:
     quarter = cv2.imread(str(path), cv2.IMREAD_REDUCED_COLOR_4 | cv2.IMREAD_IGNORE_ORIENTATION)
     height, width = quarter.shape[:2]
     _, jpeg = cv2.imencode(".jpg", quarter)
+    # The decoder rounds up, so this is at most three pixels too few.
     return Photograph(path, 4 * width - 3, 4 * height - 3, len(jpeg) / (width * height))
 
 

@@ -16,16 +16,16 @@ _SHORT_EDGE, _QUALITY = 480, 90
 
 
 def main(folder: str, num_processes: int) -> None:
+    cv2.setNumThreads(1)
     paths = sorted(Path(folder).rglob("*.JPEG"))
     if num_processes == 1:
         transcode_all(paths)
         return
-    with multiprocessing.get_context("spawn").Pool(num_processes) as pool:
+    with multiprocessing.Pool(num_processes) as pool:
         pool.map(transcode_all, [paths[start::num_processes] for start in range(num_processes)])
 
 
 def transcode_all(paths: list[Path]) -> None:
-    cv2.setNumThreads(1)
     for path in paths:
         pixels = cv2.imdecode(np.fromfile(path, np.uint8), cv2.IMREAD_COLOR)
         height, width = pixels.shape[:2]

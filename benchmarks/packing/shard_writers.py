@@ -23,6 +23,7 @@ _Sample = tuple[str, bytes, int]  # key, JPEG, label
 
 
 def main(format_name: str, content: str, folder: str, target: str) -> None:
+    Path(target).mkdir()
     paths = sorted(Path(folder).rglob("*.JPEG"))
     labels = {synset: label for label, synset in enumerate(sorted({path.parent.name for path in paths}))}
     parts = [
