@@ -30,7 +30,7 @@ def format_record(found: FoundRecord) -> str:
     record = unpack_image(found.payload, "")
     labels = ",".join(map(format_label, record.labels[:_MAX_LABELS]))
     if len(record.labels) > _MAX_LABELS:
-        labels += f",…{len(record.labels):,} in all"
+        labels += f",... {len(record.labels):,} in all"
     header = find_header(record.image)
     kind, size = (header, "-") if isinstance(header, str) else (header.format, f"{header.width}x{header.height}")
     return f"{found.offset}\t{record.record_id}\t{labels}\t{len(record.image)}\t{kind}\t{size}"

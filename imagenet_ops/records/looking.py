@@ -14,7 +14,7 @@ from imagenet_ops.records.options import Commands, add_command, add_force, build
 from imagenet_ops.records.output import Outputs
 from imagenet_ops.records.reading import RecordReader
 from imagenet_ops.records.statistics import collect_statistics, format_statistics
-from imagenet_ops.records.texts import format_name
+from imagenet_ops.records.texts import format_count, format_name
 
 _MAX_RECORD_ID = 2**64 - 1
 _MAX_CELLS = 10_000
@@ -60,7 +60,7 @@ def _cat(options: argparse.Namespace) -> int:
     reader = build_reader(options)
     folder = Path(options.to)
     count = extract_images(options.file, folder, reader, ids=ids, force=options.force)
-    print(f"{format_name(folder)}: {count:,} images")
+    print(f"{format_name(folder)}: {format_count(count, 'image')}")
     return reader.finish()
 
 
@@ -87,7 +87,7 @@ def _show(options: argparse.Namespace) -> int:
         )
         outputs.create(options.to).write(sheet)
     num_unreadable = sum(cell.thumbnail is None for cell in cells)
-    print(f"{format_name(options.to)}: {len(cells):,} images, {num_unreadable:,} of them unreadable")
+    print(f"{format_name(options.to)}: {format_count(len(cells), 'image')}, {num_unreadable:,} of them unreadable")
     return reader.finish()
 
 

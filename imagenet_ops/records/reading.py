@@ -12,7 +12,7 @@ from pathlib import Path
 from imagenet_ops.domain.record_scan import FoundRecord, LostRange, scan_records
 from imagenet_ops.errors import ConfigError, DataError, StorageError
 from imagenet_ops.progress import Progress, Task
-from imagenet_ops.records.texts import format_name
+from imagenet_ops.records.texts import format_count, format_name
 
 SOMETHING_LOST = 3
 
@@ -54,7 +54,7 @@ class RecordReader:
         """The exit code; says on stderr how much was lost in all."""
         if not self._num_lost:
             return 0
-        print(f"lost: {self._lost_bytes:,} bytes in {_plural(self._num_lost, 'range')}", file=sys.stderr)
+        print(f"lost: {self._lost_bytes:,} bytes in {format_count(self._num_lost, 'range')}", file=sys.stderr)
         return SOMETHING_LOST
 
     def _scan(self, path: Path) -> Iterator[FoundRecord | LostRange]:
@@ -70,10 +70,6 @@ class RecordReader:
 
 def _describe(lost: LostRange) -> str:
     return f"{lost.reason}; lost bytes {lost.offset:,} to {lost.end:,} ({lost.end - lost.offset:,} bytes)"
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _size_of_file(path: Path) -> int:

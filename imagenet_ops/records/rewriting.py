@@ -13,7 +13,7 @@ from imagenet_ops.records.options import Commands, add_command, add_force, build
 from imagenet_ops.records.output import Outputs
 from imagenet_ops.records.reindexing import reindex_records
 from imagenet_ops.records.splitting import split_by_bytes, split_evenly
-from imagenet_ops.records.texts import format_name
+from imagenet_ops.records.texts import format_count, format_name
 
 
 def add_merge(rooms: Commands) -> None:
@@ -69,7 +69,7 @@ def add_reindex(rooms: Commands) -> None:
 def _reindex(options: argparse.Namespace) -> int:
     reader, outputs = build_reader(options), _build_outputs(options, options.files)
     for index, num_records in reindex_records(options.files, reader, outputs):
-        _tell(options, f"{format_name(index)}: {num_records:,} records")
+        _tell(options, f"{format_name(index)}: {format_count(num_records, 'record')}")
     return reader.finish()
 
 

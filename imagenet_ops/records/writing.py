@@ -15,7 +15,7 @@ from imagenet_ops.errors import DataError
 from imagenet_ops.records.id_set import IdSet
 from imagenet_ops.records.output import Outputs
 from imagenet_ops.records.payloads import read_record_id, replace_record_id
-from imagenet_ops.records.texts import format_name
+from imagenet_ops.records.texts import format_count, format_name
 
 
 def companion(path: Path, suffix: str) -> Path:
@@ -78,4 +78,4 @@ class RecordWriter:
                 file.finish()
 
     def describe(self) -> str:
-        return f"{format_name(self.path)}: {self.num_records:,} records, {self.num_bytes:,} bytes"
+        return f"{format_name(self.path)}: {format_count(self.num_records, 'record')}, {self.num_bytes:,} bytes"
