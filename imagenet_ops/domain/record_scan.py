@@ -15,8 +15,8 @@ from imagenet_ops.domain.recordio import MAGIC, MAX_RECORD_BYTES
 from imagenet_ops.errors import DataError
 
 _PART_HEAD = struct.Struct("<4sI")
-_NUM_LABELS = struct.Struct("<I")
 _IMAGE_HEAD_BYTES = 24
+_MAX_LABELS = 2**20  # a head that claims more is no head but pixels, and its labels would fill the memory
 _WHOLE, _FIRST, _MIDDLE, _LAST = range(4)
 _STARTS, _CONTINUES = (_WHOLE, _FIRST), (_MIDDLE, _LAST)
 _IMAGE_ENDS = (b"\xff\xd9", b"IEND\xaeB\x60\x82")  # JPEG's end of image, PNG's last chunk
@@ -184,11 +184,11 @@ def _is_damaged_neighbour(file: _File, offset: int, head: bytes) -> bool:
 
 
 def _holds_image_head(payload: bytes, length: int) -> bool:
-    """Whether the head and as many labels as it claims fit into `length` bytes, of which `payload` has the first."""
+    """Whether the head and the labels that it claims fit into `length` bytes, of which `payload` has the first."""
     if min(len(payload), length) < _IMAGE_HEAD_BYTES:
         return False
-    (num_labels,) = _NUM_LABELS.unpack_from(payload)
-    return bool(_IMAGE_HEAD_BYTES + 4 * num_labels <= length)
+    num_labels = int.from_bytes(payload[:4], "little")
+    return num_labels <= min(_MAX_LABELS, (length - _IMAGE_HEAD_BYTES) // 4)
 
 
 def _aligned_magics(block: bytes) -> Iterator[int]:

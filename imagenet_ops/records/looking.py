@@ -81,11 +81,11 @@ def _show(options: argparse.Namespace) -> int:
 
     reader = build_reader(options)
     with Outputs(inputs=[options.file], force=options.force) as outputs:
-        outputs.claim(options.to)
+        file = outputs.create(options.to)
         sheet, cells = draw_contact_sheet(
             options.file, reader, count=options.count, num_columns=options.columns, seed=options.seed
         )
-        outputs.create(options.to).write(sheet)
+        file.write(sheet)
     num_unreadable = sum(cell.thumbnail is None for cell in cells)
     print(f"{format_name(options.to)}: {format_count(len(cells), 'image')}, {num_unreadable:,} of them unreadable")
     return reader.finish()

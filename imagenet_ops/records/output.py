@@ -48,8 +48,8 @@ class Outputs:
             for given in self._inputs:
                 if _is_same(path, given):
                     raise ConfigError(f"{format_name(path)}: is an input too; an output needs another name")
-            if path.is_dir():
-                raise ConfigError(f"{format_name(path)}: is a directory; a file's name expected")
+            if not (path.is_file() or path.is_symlink()) and os.path.lexists(path):
+                raise ConfigError(f"{format_name(path)}: is no regular file; --force would not write over it either")
             if os.path.lexists(path) and not self._force:
                 raise ConfigError(f"{format_name(path)}: exists already; --force writes over it")
 

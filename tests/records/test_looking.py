@@ -8,6 +8,7 @@ from pathlib import Path
 
 import cv2
 import numpy as np
+
 from imagenet_ops.domain.recordio import ImageRecord
 from tests.builders import jpeg, png
 from tests.records.conftest import Records

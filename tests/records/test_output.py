@@ -54,9 +54,10 @@ def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
         outputs.create(tmp_path / "missing" / "a")
 
 
-def test_a_directory_is_no_place_for_a_file(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"is a directory; a file's name expected$"):
-        Outputs(force=True).claim(tmp_path)
+def test_a_directory_or_a_device_is_never_written_over(tmp_path: Path) -> None:
+    for path in (tmp_path, Path("/dev/null")):
+        with pytest.raises(ConfigError, match=r"is no regular file; --force would not write over it either$"):
+            Outputs(force=True).claim(path)
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
