@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from imagenet_ops.domain.recordio import MAGIC, MAX_RECORD_BYTES
-from imagenet_ops.errors import DataError
 
 _PART_HEAD = struct.Struct("<4sI")
 _IMAGE_HEAD_BYTES = 24
@@ -42,9 +41,9 @@ class LostRange:
 
 
 def scan_records(read_at: Callable[[int, int], bytes], num_bytes: int) -> Iterator[FoundRecord | LostRange]:
-    """All of a file of `num_bytes` in order and without gaps; `read_at(offset, n)` gives fewer bytes only at its end.
+    """All of a file of `num_bytes` in order and without gaps, one record at a time.
 
-    Holds one record at a time. Raises DataError where the file has become shorter than `num_bytes`.
+    `read_at(offset, n)` gives n bytes; it is never asked for bytes behind the file's end.
     """
     file = _File(read_at, num_bytes)
     offset = 0
@@ -65,11 +64,7 @@ class _File:
 
     def read(self, offset: int, num_bytes: int) -> bytes:
         """As many bytes as asked for, fewer only at the file's end."""
-        num_bytes = min(num_bytes, self.num_bytes - offset)
-        data = self._read_at(offset, num_bytes)
-        if len(data) < num_bytes:
-            raise DataError(f"byte {offset + len(data):,}: the file has become shorter while it was read")
-        return data
+        return self._read_at(offset, min(num_bytes, self.num_bytes - offset))
 
     def blocks(self, offset: int, end: int) -> Iterator[tuple[int, bytes]]:
         for start in range(offset, end, _BLOCK_BYTES):

@@ -70,7 +70,7 @@ def _ending_quietly(run: Run) -> Run:
     def run_to_the_end_of_the_pipe(options: argparse.Namespace) -> int:
         try:
             exit_code = run(options)
-            sys.stdout.flush()
+            print(end="", flush=True)
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains as it exits
             return 0

@@ -1,6 +1,6 @@
 """Files written aside and shown together: all of them under their names at the end, or none.
 
-{folder}/.{random}.partial      a file under way; a killed command leaves it, and nothing reads it
+{folder}/.{name}.{random}.partial      a file under way; a killed command leaves it, and nothing reads it
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ from typing import BinaryIO
 from imagenet_ops.errors import ConfigError, NoSpace, StorageError
 from imagenet_ops.records.texts import format_name
 
+_MAX_NAME_BYTES = 200  # of the 255 that file systems allow
+
 
 class Outputs:
     """What a command writes. A dry run counts the bytes, and refuses what the real one would refuse."""
@@ -28,7 +30,7 @@ class Outputs:
         Without `sync` a file that was shown may still be lost when the machine fails.
         """
         self._inputs, self._force, self._dry_run, self._sync = inputs, force, dry_run, sync
-        self._files: list[OutputFile] = []
+        self._files: dict[Path, OutputFile] = {}
         self._stale: list[Path] = []
 
     def __enter__(self) -> Outputs:
@@ -39,7 +41,7 @@ class Outputs:
             if failure is None:
                 self._show()
         finally:
-            for file in self._files:
+            for file in self._files.values():
                 file.drop()
 
     def claim(self, *paths: Path) -> None:
@@ -55,9 +57,10 @@ class Outputs:
 
     def create(self, path: Path) -> OutputFile:
         self.claim(path)
-        file = OutputFile(path, None if self._dry_run else _create_aside(path), self._sync)
-        self._files.append(file)
-        return file
+        if path in self._files:
+            raise ConfigError(f"{format_name(path)}: two outputs would have this name")
+        self._files[path] = OutputFile(path, None if self._dry_run else _create_aside(path), self._sync)
+        return self._files[path]
 
     def remove(self, path: Path) -> None:
         """With the others' showing: what would no longer fit to them goes."""
@@ -65,13 +68,13 @@ class Outputs:
         self._stale.append(path)
 
     def _show(self) -> None:
-        for file in self._files:
+        for file in self._files.values():
             file.finish()
         if self._dry_run:
             return
         for path in self._stale:
             path.unlink(missing_ok=True)
-        for file in self._files:
+        for file in self._files.values():
             file.show()
 
 
@@ -112,7 +115,8 @@ class OutputFile:
 
 def _create_aside(path: Path) -> BinaryIO:
     with _write_errors(path):
-        return open(path.parent / f".{secrets.token_hex(8)}.partial", "xb", buffering=2**20)
+        name = os.fsdecode(os.fsencode(path.name)[:_MAX_NAME_BYTES])
+        return open(path.parent / f".{name}.{secrets.token_hex(6)}.partial", "xb", buffering=2**20)
 
 
 def _is_same(path: Path, other: Path) -> bool:

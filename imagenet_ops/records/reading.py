@@ -98,7 +98,9 @@ def _read_at(descriptor: int, offset: int, num_bytes: int, path: Path) -> bytes:
         data = os.pread(descriptor, num_bytes, offset)
         while 0 < len(data) < num_bytes and (more := os.pread(descriptor, num_bytes - len(data), offset + len(data))):
             data += more
-        return data
+    if len(data) < num_bytes:
+        raise DataError(f"{format_name(path)}: byte {offset + len(data):,}: has become shorter while it was read")
+    return data
 
 
 @contextmanager

@@ -14,9 +14,8 @@ from imagenet_ops.records.writing import IndexIds, companion
 def reindex_records(paths: Sequence[Path], reader: RecordReader, outputs: Outputs) -> list[tuple[Path, int]]:
     """(index, number of its lines) for each file. Raises DataError at the second record with the same id."""
     with outputs, reader.watch("reindex", paths):
-        outputs.claim(*[companion(path, ".idx") for path in paths])
-        files = {companion(path, ".idx"): path for path in paths}
-        return [(index, _write_index(path, reader, outputs.create(index))) for index, path in files.items()]
+        indexes = [outputs.create(companion(path, ".idx")) for path in paths]
+        return [(index.path, _write_index(path, reader, index)) for path, index in zip(paths, indexes, strict=True)]
 
 
 def _write_index(path: Path, reader: RecordReader, index: OutputFile) -> int:

@@ -25,6 +25,12 @@ def test_files_appear_together_when_all_are_written(tmp_path: Path) -> None:
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a": "a", "b": "b"}
 
 
+def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path) -> None:
+    with Outputs() as outputs:
+        outputs.create(tmp_path / ("ü" * 127)).write(b"x")
+    assert names_in(tmp_path) == ["ü" * 127]
+
+
 def test_a_failure_leaves_nothing_and_keeps_what_was_there(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("old")
     with pytest.raises(KeyboardInterrupt), Outputs(force=True) as outputs:

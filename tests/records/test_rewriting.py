@@ -158,6 +158,14 @@ def test_reindex_writes_the_index_of_each_file(records: Records) -> None:
     assert Path("no suffix.idx").read_text() == index_of(tiny_records(2))
 
 
+def test_reindex_refuses_two_files_with_one_index(records: Records) -> None:
+    write_records("a.rec", tiny_records(3))
+    write_records("a", tiny_records(2))
+    for others in (["a"], ["a.rec"]):
+        assert records("reindex", "a.rec", *others).err == "ConfigError: a.idx: two outputs would have this name\n"
+    assert names() == ["a", "a.rec"]
+
+
 def test_reindex_refuses_doubled_ids_and_keeps_the_old_index(records: Records) -> None:
     write_records("a.rec", [*tiny_records(2), *tiny_records(1)])
     Path("a.idx").write_text("old")

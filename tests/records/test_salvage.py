@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from imagenet_ops.errors import DataError
+from imagenet_ops.records.reading import RecordReader
 from tests.records.conftest import Records
 from tests.records.record_files import (
     damage,
@@ -109,6 +112,16 @@ def test_an_index_of_a_damaged_file_leads_to_all_that_is_left(records: Records) 
     write_damaged()
     records("reindex", "a.rec", "--salvage")
     assert Path("a.idx").read_text() == "".join(f"{record.record_id}\t{PLACES[record.record_id]}\n" for record in SAVED)
+
+
+def test_a_file_that_becomes_shorter_while_it_is_read_is_an_error_even_with_salvage(tmp_path: Path) -> None:
+    path = tmp_path / "a.rec"
+    write_records(path, ORIGINALS)
+    found = RecordReader(salvage=True).records(path)
+    assert next(found).offset == 0
+    os.truncate(path, PLACES[2] + 5)
+    with pytest.raises(DataError, match=rf"a\.rec: byte {PLACES[2] + 5:,}: has become shorter while it was read$"):
+        list(found)
 
 
 def test_a_file_of_only_garbage_is_all_lost(records: Records) -> None:
