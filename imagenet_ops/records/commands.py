@@ -29,6 +29,6 @@ def add_records_parser(commands: Commands) -> None:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    rooms = parser.add_subparsers(required=True, metavar="COMMAND")
+    inner = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in (add_ls, add_cat, add_show, add_stats, add_merge, add_split, add_reindex, add_filter):
-        add(rooms)
+        add(inner)

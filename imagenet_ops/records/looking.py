@@ -20,9 +20,9 @@ _MAX_RECORD_ID = 2**64 - 1
 _MAX_CELLS = 10_000
 
 
-def add_ls(rooms: Commands) -> None:
+def add_ls(commands: Commands) -> None:
     parser = add_command(
-        rooms, "ls", _ls, "Lists records: offset, id, labels, bytes of the image, its format and size, between tabs."
+        commands, "ls", _ls, "Lists records: offset, id, labels, bytes of the image, its format and size, between tabs."
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="of several, the name comes first")
     parser.add_argument("--limit", type=whole_number(1), metavar="N", help="only the first N of each file")
@@ -35,8 +35,8 @@ def _ls(options: argparse.Namespace) -> int:
     return reader.finish()
 
 
-def add_cat(rooms: Commands) -> None:
-    parser = add_command(rooms, "cat", _cat, "Extracts images as files, byte for byte.")
+def add_cat(commands: Commands) -> None:
+    parser = add_command(commands, "cat", _cat, "Extracts images as files, byte for byte.")
     parser.add_argument("file", type=Path, metavar="FILE")
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
@@ -64,8 +64,8 @@ def _cat(options: argparse.Namespace) -> int:
     return reader.finish()
 
 
-def add_show(rooms: Commands) -> None:
-    parser = add_command(rooms, "show", _show, "Draws a contact sheet: thumbnails with their labels.")
+def add_show(commands: Commands) -> None:
+    parser = add_command(commands, "show", _show, "Draws a contact sheet: thumbnails with their labels.")
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument("--to", required=True, type=file_name, metavar="SHEET.png")
     parser.add_argument("--count", type=whole_number(1, _MAX_CELLS), default=48, metavar="N", help="default: 48")
@@ -91,8 +91,8 @@ def _show(options: argparse.Namespace) -> int:
     return reader.finish()
 
 
-def add_stats(rooms: Commands) -> None:
-    parser = add_command(rooms, "stats", _stats, "Counts records, labels, formats and sizes over all files.")
+def add_stats(commands: Commands) -> None:
+    parser = add_command(commands, "stats", _stats, "Counts records, labels, formats and sizes over all files.")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--json", action="store_true", help="for machines, with the count of every label")
 

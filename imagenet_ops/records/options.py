@@ -20,8 +20,9 @@ EXIT_CODES = (
 )
 
 
-def add_command(rooms: Commands, name: str, run: Run, description: str) -> argparse.ArgumentParser:
-    parser = rooms.add_parser(
+def add_command(commands: Commands, name: str, run: Run, description: str) -> argparse.ArgumentParser:
+    """Its parser, to which its own options are to be added; `run` gives the exit code."""
+    parser = commands.add_parser(
         name,
         help=description[0].lower() + description[1:].rstrip("."),
         description=description,
@@ -44,14 +45,14 @@ def build_reader(options: argparse.Namespace) -> RecordReader:
     return RecordReader(salvage=options.salvage, progress=progress)
 
 
-def whole_number(least: int, greatest: int | None = None) -> Callable[[str], int]:
-    limits = f"of at least {least}" if greatest is None else f"from {least} to {greatest}"
+def whole_number(least: int, greatest: int = sys.maxsize) -> Callable[[str], int]:
+    """An argument's type; without a sign, and no number is too long to be refused."""
 
     def parse(text: str) -> int:
-        number = int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else -1
-        if number < least or (greatest is not None and number > greatest):
-            raise argparse.ArgumentTypeError(f"expected a whole number {limits}, found {text!r}")
-        return number
+        is_number = text.isascii() and text.isdigit() and len(text) <= len(str(greatest))
+        if not (is_number and least <= int(text) <= greatest):
+            raise argparse.ArgumentTypeError(f"expected a whole number from {least} to {greatest}, found {text!r}")
+        return int(text)
 
     return parse
 

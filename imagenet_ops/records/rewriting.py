@@ -16,9 +16,9 @@ from imagenet_ops.records.splitting import split_by_bytes, split_evenly
 from imagenet_ops.records.texts import format_count, format_name
 
 
-def add_merge(rooms: Commands) -> None:
+def add_merge(commands: Commands) -> None:
     parser = add_command(
-        rooms, "merge", _merge, "Joins files into OUT.rec and OUT.idx, and OUT.lst where every input has a list."
+        commands, "merge", _merge, "Joins files into OUT.rec and OUT.idx, and OUT.lst where every input has a list."
     )
     parser.add_argument("out", type=file_name, metavar="OUT")
     parser.add_argument("files", nargs="+", type=Path, metavar="IN")
@@ -37,9 +37,12 @@ def _merge(options: argparse.Namespace) -> int:
     return reader.finish()
 
 
-def add_split(rooms: Commands) -> None:
+def add_split(commands: Commands) -> None:
     parser = add_command(
-        rooms, "split", _split, "Cuts a file into PREFIX_00000.rec and so on, each with its index, in the same order."
+        commands,
+        "split",
+        _split,
+        "Cuts a file into PREFIX_00000.rec and so on, each with its index, in the same order.",
     )
     parser.add_argument("file", type=Path, metavar="IN")
     how = parser.add_mutually_exclusive_group(required=True)
@@ -60,8 +63,8 @@ def _split(options: argparse.Namespace) -> int:
     return reader.finish()
 
 
-def add_reindex(rooms: Commands) -> None:
-    parser = add_command(rooms, "reindex", _reindex, "Writes the index beside each file: record id and offset.")
+def add_reindex(commands: Commands) -> None:
+    parser = add_command(commands, "reindex", _reindex, "Writes the index beside each file: record id and offset.")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     _add_writing(parser)
 
@@ -73,8 +76,8 @@ def _reindex(options: argparse.Namespace) -> int:
     return reader.finish()
 
 
-def add_filter(rooms: Commands) -> None:
-    parser = add_command(rooms, "filter", _filter, "Keeps the records that match all that is asked for.")
+def add_filter(commands: Commands) -> None:
+    parser = add_command(commands, "filter", _filter, "Keeps the records that match all that is asked for.")
     parser.add_argument("file", type=Path, metavar="IN")
     parser.add_argument("--to", required=True, type=file_name, metavar="OUT")
     parser.add_argument("--labels", type=_label_ranges, metavar="1,2,5-9", help="with one of these labels")
