@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from imagenet_ops.errors import ConfigError
@@ -69,7 +69,8 @@ def _run_one(context: StageContext, stage: Any, input_key: str | None, jobs: int
         return run_stage(context, stage, input_key), reused
     assert input_key is not None  # only the first stage has no input, and it is not mapped
     parts = plan_parts(context, stage, input_key)
-    if jobs == 1 or len(parts) < 2:
+    context = replace(context, num_workers=jobs)
+    if stage.parts_use_workers or jobs == 1 or len(parts) < 2:
         for part in parts:
             build_part(context, stage, part)
     else:

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, Literal, Self
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -18,6 +20,7 @@ from imagenet_ops.errors import DataError
 from imagenet_ops.settings import TrainingSettings
 
 Split = Literal["train", "validation"]
+K = TypeVar("K", str, int)
 
 
 class Value(BaseModel):
@@ -163,26 +166,87 @@ class PixelMoments(Value):
 NO_PIXELS = PixelMoments(num_pixels=0, sums=[0, 0, 0], sums_of_squares=[0, 0, 0])
 
 
+class PackStatistics(Value):
+    """What packing saw on its way; parts add up.
+
+    `num_smaller` images have a short edge below the one that was set. Bytes are of the images without their record's
+    head. A histogram maps the lower bound of a range to a count: short edges in steps of 32 pixels, stored bytes in
+    powers of two. Moments are of `num_measured` records, drawn evenly.
+    """
+
+    num_by_treatment: dict[str, int]
+    num_smaller: int
+    num_source_bytes: int
+    num_stored_bytes: int
+    num_dropped_bytes: int
+    short_edge_histogram: dict[int, int]
+    stored_bytes_histogram: dict[int, int]
+    num_measured: int
+    moments: PixelMoments
+
+    def __add__(self, other: PackStatistics) -> PackStatistics:
+        return PackStatistics(
+            num_by_treatment=_add_counts(self.num_by_treatment, other.num_by_treatment),
+            num_smaller=self.num_smaller + other.num_smaller,
+            num_source_bytes=self.num_source_bytes + other.num_source_bytes,
+            num_stored_bytes=self.num_stored_bytes + other.num_stored_bytes,
+            num_dropped_bytes=self.num_dropped_bytes + other.num_dropped_bytes,
+            short_edge_histogram=_add_counts(self.short_edge_histogram, other.short_edge_histogram),
+            stored_bytes_histogram=_add_counts(self.stored_bytes_histogram, other.stored_bytes_histogram),
+            num_measured=self.num_measured + other.num_measured,
+            moments=self.moments + other.moments,
+        )
+
+
+NO_STATISTICS = PackStatistics(
+    num_by_treatment={},
+    num_smaller=0,
+    num_source_bytes=0,
+    num_stored_bytes=0,
+    num_dropped_bytes=0,
+    short_edge_histogram={},
+    stored_bytes_histogram={},
+    num_measured=0,
+    moments=NO_PIXELS,
+)
+
+
 class Chunk(Value):
-    """pack_recordio: one `.rec` with its `.idx` and `.lst`."""
+    """pack_recordio: one `.rec` with its `.idx` and `.lst`, and the same records in other formats.
+
+    Of every class, by label, the records planned and written; the others were skipped, counted by class and reason.
+    `quarantined` holds copies of skipped images; None where none was skipped.
+    """
 
     name: str
     split: Split
     num_planned: int
     num_records: int
-    num_skipped_by_reason: dict[str, int]
+    num_planned_by_label: list[int]
+    num_records_by_label: list[int]
+    num_skipped_by_class: dict[str, dict[str, int]]
     plan_key: str
     skipped: StoredObject
+    quarantined: StoredObject | None
     rec: StoredObject
     idx: StoredObject
     lst: StoredObject
-    moments: PixelMoments
+    other_formats: dict[str, StoredObject]
+    statistics: PackStatistics
+
+    @property
+    def num_skipped_by_reason(self) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for reasons in self.num_skipped_by_class.values():
+            counts = _add_counts(counts, reasons)
+        return counts
 
 
 class DatasetManifest(Manifest):
-    """pack_recordio: the packed dataset."""
+    """pack_recordio: the packed dataset, and the codec libraries whose versions decide its bytes."""
 
     num_classes: int
+    codec: dict[str, str]
     chunks: list[Chunk]
 
 
@@ -220,6 +284,8 @@ class DatasetReport(Manifest):
     width_pixels: SizeReport
     height_pixels: SizeReport
     record_bytes: SizeReport
+    statistics: PackStatistics
+    codec: dict[str, str]
     channel_mean: list[float]
     channel_std: list[float]
 
@@ -272,6 +338,11 @@ class TrainedModel(Manifest):
     symbol: StoredObject
     parameters: StoredObject
     epochs: list[EpochMetrics]
+
+
+def _add_counts(counts: Mapping[K, int], more: Mapping[K, int]) -> dict[K, int]:
+    added = Counter(counts) + Counter(more)
+    return dict(sorted(added.items()))
 
 
 def _canonical_json(value: Any) -> bytes:

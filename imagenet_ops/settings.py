@@ -23,6 +23,8 @@ NETWORK_LAYERS: dict[str, tuple[int, ...]] = {
     "vgg": (11, 13, 16, 19),
 }
 
+# The smallest image that each network takes, in pixels: below it a layer would have nothing left to look at.
+NETWORK_LEAST_PIXELS = {"resnet": 28, "alexnet": 63, "inception_v3": 299, "mobilenet": 28, "vgg": 32}
 
 # Chunks of one split: a task each, and with those of the other split under Airflow's max_map_length of 1,024.
 MAX_CHUNKS = 500
@@ -97,6 +99,13 @@ class TrainingSettings(Settings):
             raise ValueError(f"num_layers of {self.network} is one of {list(allowed)}, given {self.num_layers}")
         return self
 
+    @model_validator(mode="after")
+    def _network_takes_images_of_that_size(self) -> Self:
+        least = NETWORK_LEAST_PIXELS[self.network]
+        if self.image_pixels < least:
+            raise ValueError(f"image_pixels of {self.network} is at least {least}, given {self.image_pixels}")
+        return self
+
     @property
     def global_batch_size(self) -> int:
         return self.batch_size_per_device * max(len(self.devices), 1) * self.num_workers
@@ -126,14 +135,56 @@ class DatasetSettings(Settings):
         50, ge=1, title="Validation images a class", description="Taken out of training; smaller than the least class."
     )
     seed: int = Field(0, ge=0, lt=2**63, title="Seed", description="Decides the sample, the order and the training.")
+    profile: Literal["fast", "im2rec"] = Field(
+        "fast",
+        title="Packing profile",
+        description="`fast` changes only images that have to change; `im2rec` gives the bytes of MXNet's im2rec.",
+    )
     short_edge_pixels: int = Field(480, ge=8, le=8192, title="Short edge", description="Stored images, in pixels.")
-    jpeg_quality: int = Field(90, ge=1, le=100, title="JPEG quality", description="Of the stored images.")
+    jpeg_quality: int = Field(90, ge=1, le=100, title="JPEG quality", description="Of images that are encoded again.")
+    enlarge: bool = Field(
+        False,
+        title="Enlarge small images",
+        description="Up to the short edge, as MXNet's tutorial does; it costs time and bytes and adds no detail. "
+        "The profile im2rec always does.",
+    )
+    check: Literal["decode", "structure"] = Field(
+        "decode",
+        title="Check of kept images",
+        description="`decode` decodes every image; `structure` only follows its markers to the end, for archives that "
+        "are trusted and have a checksum. Profile fast only.",
+    )
+    long_edge_pixels: int = Field(
+        65_500,
+        ge=8,
+        le=65_500,
+        title="Long edge at most",
+        description="Longer images are skipped; libjpeg's own limit.",
+    )
+    max_kept_bytes: int = Field(
+        2**18, ge=0, title="Bytes of a kept image", description="Larger ones are encoded again. Profile fast only."
+    )
+    keep_grey: bool = Field(
+        True, title="Grey stays grey", description="One channel of JPEG; readers decode it to three. Profile fast only."
+    )
+    keep_metadata: bool = Field(
+        False, title="Keep metadata", description="ICC profile, Exif and comments of kept images. Profile fast only."
+    )
+    max_seconds_per_image: float = Field(
+        60, gt=0, title="Seconds an image", description="An image that takes longer twice to transcode is skipped."
+    )
+    also_write: list[Literal["webdataset", "parquet"]] = Field(
+        [], title="Other formats", description="Each chunk beside RecordIO also as a WebDataset tar or a Parquet file."
+    )
     num_chunks: int = Field(8, ge=1, le=MAX_CHUNKS, title="Training chunks", description="Files of training records.")
     target_chunk_bytes: int | None = Field(
         None, ge=2**20, title="Chunk size", description="Bytes of source images a chunk; takes the place of num_chunks."
     )
-    max_skipped_share: float = Field(
-        0.01, ge=0, le=1, title="Skipped at most", description="Share of planned records; more fail `verify`."
+    max_skipped_fraction: float = Field(
+        0.001, ge=0, le=1, title="Skipped at most", description="Of all planned records; more fail `verify`."
+    )
+    max_skipped_per_class: int = Field(
+        20, ge=0, title="Skipped at most of a class", description="Records; more in any class fail `verify`."
     )
     training: TrainingSettings = TrainingSettings()
 

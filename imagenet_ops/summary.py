@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from imagenet_ops import commit
 from imagenet_ops.adapters.object_store import ObjectStore
 from imagenet_ops.keys import StageKeys
-from imagenet_ops.manifests import DatasetReport, EpochMetrics, TrainedModel
+from imagenet_ops.manifests import DatasetReport, EpochMetrics, PackStatistics, TrainedModel
 
 
 def summarise_dataset(report: DatasetReport) -> list[str]:
@@ -24,6 +24,7 @@ def summarise_dataset(report: DatasetReport) -> list[str]:
     lines.append(f"images     {report.num_train:,} train, {report.num_validation:,} validation")
     lines += _reasons("rejected", "not an image", report.num_rejected_by_reason)
     lines += _reasons("skipped", "can't be decoded", report.num_skipped_by_reason)
+    lines += _stored(report.statistics)
     size = report.record_bytes
     lines.append(
         f"chunks     {report.num_chunks}, {report.num_bytes:,} bytes; an image has {size.mean:,.0f} bytes on average"
@@ -57,6 +58,21 @@ def summarise_places(store: ObjectStore, report_key: str, report: DatasetReport,
 
 
 _MOST_LINES = 12
+_TREATMENTS = {"kept": "as they were", "shrunk": "shrunk", "enlarged": "enlarged", "reencoded": "encoded again"}
+
+
+def _stored(statistics: PackStatistics) -> list[str]:
+    counts = statistics.num_by_treatment
+    treated = [f"{counts[treatment]:,} {text}" for treatment, text in _TREATMENTS.items() if counts.get(treatment)]
+    lines = [
+        f"stored     {', '.join(treated) or 'nothing'}: {statistics.num_source_bytes:,} bytes became "
+        f"{statistics.num_stored_bytes:,}"
+    ]
+    if statistics.num_smaller:
+        lines.append(
+            f"           {statistics.num_smaller:>11,} are smaller than the short edge (enlarge: true enlarges them)"
+        )
+    return lines
 
 
 def _more(count: int) -> list[str]:

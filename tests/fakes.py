@@ -8,16 +8,21 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from imagenet_ops.adapters.object_store import ObjectInfo
 from imagenet_ops.errors import ObjectNotFound, StorageError
 
 
 class MemoryStore:
-    """An ObjectStore in a dict. `objects` may be looked at and damaged; `writes` names every key written, in order."""
+    """An ObjectStore in a dict. `objects` may be looked at and damaged; `writes` names every key written, in order.
+
+    What is written lies in a folder too, at the store's URL, for other processes that open it to read.
+    """
 
     def __init__(self) -> None:
-        self.url = f"memory://{id(self)}"
+        self._folder = TemporaryDirectory(prefix="memory_store_")
+        self.url = Path(self._folder.name).as_uri()
         self.objects: dict[str, bytes] = {}
         self.writes: list[str] = []
         self._modified: dict[str, float] = {}
@@ -78,6 +83,9 @@ class MemoryStore:
         return None
 
     def _store(self, key: str, data: bytes) -> None:
+        path = Path(self._folder.name, key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
         self.objects[key] = bytes(data)
         self._modified[key] = next(self._clock)
         self.writes.append(key)
@@ -91,7 +99,7 @@ class MemoryWriter:
         self.num_bytes = 0
         self._digest = hashlib.sha256()
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         self.pieces.append(bytes(data))
         self.num_bytes += len(data)
         self._digest.update(data)

@@ -18,7 +18,9 @@ REQUIRED = {
 }
 KNOWN_KEYS = (
     "title, licence, sources, layout, synset_names, min_images_per_class, validation_per_class, seed, "
-    "short_edge_pixels, jpeg_quality, num_chunks, target_chunk_bytes, max_skipped_share, training"
+    "profile, short_edge_pixels, jpeg_quality, enlarge, check, long_edge_pixels, max_kept_bytes, keep_grey, "
+    "keep_metadata, max_seconds_per_image, also_write, num_chunks, target_chunk_bytes, max_skipped_fraction, "
+    "max_skipped_per_class, training"
 )
 
 
@@ -67,11 +69,21 @@ def test_the_least_file_has_the_tutorials_numbers(tmp_path: Path) -> None:
         "min_images_per_class": 500,
         "validation_per_class": 50,
         "seed": 0,
+        "profile": "fast",
         "short_edge_pixels": 480,
         "jpeg_quality": 90,
+        "enlarge": False,
+        "check": "decode",
+        "long_edge_pixels": 65_500,
+        "max_kept_bytes": 2**18,
+        "keep_grey": True,
+        "keep_metadata": False,
+        "max_seconds_per_image": 60,
+        "also_write": [],
         "num_chunks": 8,
         "target_chunk_bytes": None,
-        "max_skipped_share": 0.01,
+        "max_skipped_fraction": 0.001,
+        "max_skipped_per_class": 20,
     }
 
 
@@ -117,6 +129,10 @@ FAULTS = {
     "a depth that the network hasn't": (
         "training:\n  network: vgg\n  num_layers: 50\n",
         "training: num_layers of vgg is one of [11, 13, 16, 19], given 50",
+    ),
+    "images too small for the network": (
+        "training:\n  network: inception_v3\n  num_layers: 0\n",
+        "training: image_pixels of inception_v3 is at least 299, given 224",
     ),
     "an unknown layout": (
         "layout: zip\n",
@@ -214,7 +230,7 @@ def test_a_file_whose_name_can_be_no_dataset_is_refused(tmp_path: Path, name: st
 @pytest.mark.parametrize("network", NETWORK_LAYERS)
 def test_every_network_and_depth_that_the_trainer_has_is_taken(tmp_path: Path, network: str) -> None:
     for num_layers in NETWORK_LAYERS[network]:
-        path = write(tmp_path, f"training:\n  network: {network}\n  num_layers: {num_layers}\n")
+        path = write(tmp_path, f"training:\n  network: {network}\n  num_layers: {num_layers}\n  image_pixels: 299\n")
         assert load_dataset(path).training.num_layers == num_layers
 
 

@@ -169,7 +169,9 @@ def test_the_summary_tells_classes_images_reasons_and_places(installation: Insta
     lines = outcome.lines()
     (chunks,) = [line for line in lines if line.startswith("chunks     3")]
     assert re.fullmatch(r"chunks     3, [\d,]+ bytes; an image has \d+ bytes on average", chunks)
-    assert [line for line in lines if line != chunks] == [
+    (stored,) = [line for line in lines if line.startswith("stored")]
+    assert re.fullmatch(r"stored     12 shrunk: [\d,]+ bytes became [\d,]+", stored)
+    assert [line for line in lines if line not in (chunks, stored)] == [
         "classes    2 kept, 1 dropped for too few images",
         "             n01          4 train       2 val  n01",
         "             n02          4 train       2 val  n02",
@@ -397,34 +399,32 @@ def test_ctrl_c_ends_with_130_and_a_word_instead_of_a_traceback(installation: In
     assert installation.stored() == {}
 
 
-def packing_processes(process: subprocess.Popen[str]) -> list[int]:
-    """The processes of the pool, seen in the kernel's list of children."""
+def packing_workers(process: subprocess.Popen[str]) -> list[int]:
+    """Seen in the kernel's list of children."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+    return [int(child) for child in children if b"packer.worker" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
 
 @contextmanager
 def packing(installation: Installation) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """The packing by a pool of three processes, at a moment when two of them pack and the third has nothing to do."""
-    image = jpeg(2400, 2400)
+    """The packing on three workers, each in the middle of an image that takes long."""
+    image = jpeg(1000, 1000)
     archive = class_tars({"n01": {f"{number}.JPEG": image for number in range(61)}})
     write_archives(installation.folder / "source", archive)
     overrides = ("--set", "validation_per_class=1", "--set", "min_images_per_class=2")
     for stage in STAGE_NAMES[:4]:
         assert installation.run("run", stage, "--dataset", "tiny", *overrides).exit_code == 0
-    command = ("run", "pack_recordio", "--dataset", "tiny", "--jobs", "3", *overrides)
+    slow = ("--set", "enlarge=true", "--set", "short_edge_pixels=6000")
+    command = ("run", "pack_recordio", "--dataset", "tiny", "--jobs", "3", *overrides, *slow)
     with installation.process(*command) as process:
         folder = installation.folder / "store" / "tiny" / "pack_recordio"
 
-        def two_pack_and_one_waits() -> bool:
+        def three_pack() -> bool:
             assert process.poll() is None, process.communicate()[1]
-            packed = {path.name.split(".")[1] for path in folder.glob("*/data/.train_*.rec.*.partial")}
-            return len(packed) == 2 and len(list(folder.glob("*/parts/validation_00000.json"))) == 1
+            return len(packing_workers(process)) == 3 and bool(list(folder.glob("*/data/.train_*.rec.*.partial")))
 
-        wait_until(two_pack_and_one_waits, "two processes pack and one waits", seconds=60)
-        children = packing_processes(process)
-        assert len(children) == 3
-        assert not list(folder.glob("*/parts/train_*.json"))
+        wait_until(three_pack, "three workers pack", seconds=60)
+        children = packing_workers(process)
         yield process, children
     wait_until_dead(children)
 
@@ -438,7 +438,7 @@ def test_ctrl_c_while_several_processes_pack_ends_them_all_without_a_traceback(i
     assert err.endswith("imagenet-ops: stopped; what is done stays done, the same command goes on\n")
 
 
-def test_when_the_command_is_killed_its_packing_processes_end_too(installation: Installation) -> None:
+def test_when_the_command_is_killed_its_packing_workers_end_too(installation: Installation) -> None:
     with packing(installation) as (process, children):
         process.kill()
         process.wait()

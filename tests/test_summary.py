@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from imagenet_ops.manifests import (
+    NO_STATISTICS,
     ClassReport,
     DatasetReport,
     DroppedClass,
@@ -15,6 +16,14 @@ from imagenet_ops.manifests import (
 from imagenet_ops.summary import summarise_dataset, summarise_places, summarise_training
 from tests.fakes import MemoryStore
 
+STATISTICS = NO_STATISTICS.model_copy(
+    update={
+        "num_by_treatment": {"kept": 1_000, "shrunk": 20},
+        "num_smaller": 900,
+        "num_source_bytes": 2_000_000,
+        "num_stored_bytes": 1_200_000,
+    }
+)
 SIZE = SizeReport(least=1, mean=12_345.6, greatest=99_999)
 
 
@@ -34,6 +43,8 @@ def report(classes: list[ClassReport], dropped: list[DroppedClass]) -> DatasetRe
         width_pixels=SIZE,
         height_pixels=SIZE,
         record_bytes=SIZE,
+        statistics=STATISTICS,
+        codec={"simplejpeg": "1.9.0"},
         channel_mean=[1.0, 2.0, 3.0],
         channel_std=[1.0, 2.0, 3.0],
     )
@@ -78,6 +89,8 @@ def test_a_dataset_in_whole() -> None:
         "                 1,200 text",
         "skipped    2 (can't be decoded)",
         "                     2 JPEG cut short",
+        "stored     1,000 as they were, 20 shrunk: 2,000,000 bytes became 1,200,000",
+        "                   900 are smaller than the short edge (enlarge: true enlarges them)",
         "chunks     5, 1,234,567 bytes; an image has 12,346 bytes on average",
     ]
 

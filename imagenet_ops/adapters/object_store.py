@@ -30,7 +30,7 @@ class ObjectWriter(Protocol):
 
     num_bytes: int
 
-    def write(self, data: bytes) -> None: ...
+    def write(self, data: bytes | memoryview) -> None: ...
 
     def sha256(self) -> str:
         """Hex digest of what was written so far."""
@@ -69,8 +69,10 @@ class ObjectStore(Protocol):
 
 
 def open_store(url: str) -> ObjectStore:
-    """The store at `url`: `file:///folder`. Raises ConfigError for any other scheme."""
+    """The store at `url`: `file:///folder`. Raises ConfigError for another scheme, and for `#` or `?` not quoted."""
     parts = urlsplit(url)
+    if parts.query or parts.fragment or url.endswith(("?", "#")):
+        raise ConfigError(f"store {url!r}: `?` and `#` in a folder's name are written %3F and %23")
     if parts.scheme == "file" and parts.netloc in ("", "localhost") and parts.path.startswith("/"):
         from imagenet_ops.adapters.file_store import FileStore
 

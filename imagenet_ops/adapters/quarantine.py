@@ -1,7 +1,7 @@
 """Copies of images that could not be packed, as a tar for a person to look at.
 
-    {reason}/{record id}_{name}      the bytes as they were found
-    skipped.tsv                      record id, class and name, reason
+{reason}/{record id}_{name}      the bytes as they were found
+skipped.tsv                      record id, class and name, reason
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The orientation that a camera wrote into a JPEG.
+"""The orientation that a camera wrote into a JPEG or PNG.
 
-Source: Exif 2.32 (CIPA DC-008) §4.6.4 tag 0x0112; the segment is APP1, `Exif\\0\\0` and a TIFF.
+Source: Exif 2.32 (CIPA DC-008) §4.6.4 tag 0x0112, in a TIFF. In a JPEG it lies in an APP1 segment behind `Exif\\0\\0`, in a
+PNG in an eXIf chunk (https://www.w3.org/TR/png/ §11.3.4.5).
 """
 
 from __future__ import annotations
@@ -20,6 +21,17 @@ def read_orientation(jpeg: bytes) -> int:
         if jpeg[position + 1] == _APP1 and body.startswith(b"Exif\0\0"):
             return _orientation_in_tiff(body[6:])
         position += 2 + max(length, 2)
+    return 1
+
+
+def read_png_orientation(png: bytes) -> int:
+    """1 to 8; 1, as stored, where there is no readable eXIf chunk before the pixels."""
+    position = 8
+    while (kind := png[position + 4 : position + 8]) not in (b"IDAT", b"IEND", b""):
+        length = int.from_bytes(png[position : position + 4], "big")
+        if kind == b"eXIf":
+            return _orientation_in_tiff(png[position + 8 : position + 8 + length])
+        position += 12 + length
     return 1
 
 

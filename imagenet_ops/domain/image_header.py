@@ -61,7 +61,7 @@ def read_image_header(read_at: Callable[[int, int], bytes]) -> ImageHeader:
 
 
 def _read_png(head: bytes) -> ImageHeader:
-    if len(head) < 24 or head[12:16] != b"IHDR":
+    if len(head) < 33 or head[12:16] != b"IHDR":
         raise NotAnImage("PNG cut in its header")
     return ImageHeader("png", *struct.unpack(">II", head[16:24]))
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 
-def format_list_line(record_id: int, label: int, synset: str, name: str) -> str:
+_ESCAPES = {code: f"%{code:02X}" for code in (*range(32), 127, ord("%"))}
+
+
+def format_list_line(record_id: int, labels: Sequence[float], path: str) -> str:
     """One line with its newline.
 
     A line has no quoting, so what would break it is written as in a URL: control characters and `%` itself as `%09`.
     """
-    path = "".join(
-        f"%{ord(char):02X}" if char == "%" or ord(char) < 32 or ord(char) == 127 else char
-        for char in f"{synset}/{name}"
-    )
-    return f"{record_id}\t{label:.6f}\t{path}\n"
+    return "".join([f"{record_id}\t", *(f"{label:.6f}\t" for label in labels), f"{path.translate(_ESCAPES)}\n"])
 
 
 def parse_list_line(line: str) -> tuple[int, float, str]:

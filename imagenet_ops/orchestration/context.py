@@ -22,4 +22,5 @@ def build_context(catalogue_file: Path, params: Mapping[str, Any]) -> StageConte
         dataset=load_dataset(catalogue_file, read_overrides(params)),
         progress=LogProgress(),
         trainer_python=deployment.trainer_python,
+        num_workers=deployment.num_pack_workers,
     )

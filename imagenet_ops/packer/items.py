@@ -1,6 +1,6 @@
 """What goes to a packing worker and what comes back: plain values, quick to pickle.
 
-    PackItem ──► worker ──► Packed | Skipped, with the encoded records in shared memory
+PackItem ──► worker ──► Packed | Skipped, with the encoded records in shared memory
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""What a worker and its starter say to each other over their connection."""
+"""What a worker and its starter say to each other over their connection.
+
+starter → worker    Setup Block Block … None, and again
+worker → starter    Filled … for each block in turn; Failed at the end of all
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ class Reader(Protocol):
 
 
 class Setup(NamedTuple):
-    """The first message to a worker."""
+    """How the blocks up to the next None are to be packed."""
 
     reader: Reader
     codec: Codec

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -21,7 +21,7 @@ from imagenet_ops.errors import ProcessFailed, StorageError
 from imagenet_ops.packer.items import Batch, PackItem
 from imagenet_ops.packer.messages import Block, Failed, Filled, Setup
 from imagenet_ops.packer.shared_memory import Activity, Heartbeat
-from imagenet_ops.packer.worker_process import WorkerProcess
+from imagenet_ops.packer.worker_process import WorkerProcess, give_back, take_worker
 
 log = logging.getLogger(__name__)
 _ITEMS_PER_BLOCK = 32
@@ -43,11 +43,11 @@ class Limits:
 
 def pack_in_order(
     items: Iterable[PackItem], setup: Setup, num_workers: int, limits: Limits = Limits()
-) -> Iterator[Batch]:
+) -> Generator[Batch]:
     """Every item once, in order. The bytes are the same for any number of workers.
 
     Raises what reading an item raised, StorageError for a read that does not end, and ProcessFailed, naming the image,
-    where a worker is killed from outside or can't start. No worker is left behind, also when the iteration is given up.
+    where a worker is killed from outside or can't start. When the iteration is given up, no worker is left behind.
     """
     with closing(_Packing(items, setup, num_workers, limits)) as packing:
         yield from packing.batches()
@@ -72,18 +72,25 @@ class _Packing:
     def __init__(self, items: Iterable[PackItem], setup: Setup, num_workers: int, limits: Limits) -> None:
         self._items = iter(items)
         self._setup, self._limits = setup, limits
-        self._workers = [WorkerProcess(setup) for _ in range(num_workers)]
+        self._workers = [take_worker(setup) for _ in range(num_workers)]
         self._replaced: list[WorkerProcess] = []  # their slots may hold what is not given out yet
         self._blocks: dict[int, _BlockInWork] = {}
         self._next_block = 0  # to be given out, and
         self._num_blocks = 0  # to be handed to a worker
         self._next_look = 0.0
+        self._is_done = False
         self._last_beats: dict[WorkerProcess, Heartbeat] = {}
         self._failed_tries: Counter[tuple[int, int]] = Counter()
 
     def close(self) -> None:
-        for worker in (*self._workers, *self._replaced):
+        """Ends the workers, and keeps them for another packing where this one came to its end."""
+        for worker in self._replaced:
             worker.close()
+        for worker in self._workers:
+            if self._is_done:
+                give_back(worker)
+            else:
+                worker.close()
 
     def batches(self) -> Iterator[Batch]:
         self._hand_out()
@@ -94,6 +101,7 @@ class _Packing:
             if block.num_given == len(block.items):
                 del self._blocks[self._next_block]
                 self._next_block += 1
+        self._is_done = True
 
     def _give(self, block: _BlockInWork) -> Iterator[Batch]:
         worker, filled = block.arrived.popleft()
@@ -158,7 +166,7 @@ class _Packing:
         self._count_failure(worker, beat, reason)
         self._workers.remove(worker)
         self._replaced.append(worker)
-        fresh = WorkerProcess(self._setup)
+        fresh = take_worker(self._setup)
         self._workers.append(fresh)
         for number in [block.number for block in worker.blocks]:
             block = self._blocks[number]

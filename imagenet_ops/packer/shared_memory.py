@@ -1,8 +1,8 @@
 """Memory that a worker and the process that started it both see: a heartbeat and a few slots for encoded records.
 
-    0           activity u64 · block u64 · position u64 · since u64 (CLOCK_MONOTONIC, in nanoseconds)
-    4096        slot 0
-    + 4 MiB     slot 1 …
+0           activity u64 · block u64 · position u64 · since u64 (CLOCK_MONOTONIC, in nanoseconds)
+4096        slot 0
++ 4 MiB     slot 1 …
 """
 
 from __future__ import annotations

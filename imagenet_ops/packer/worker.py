@@ -1,19 +1,19 @@
 """A packing worker: `python -m imagenet_ops.packer.worker CONNECTION MEMORY FREED STARTER_PID` (three descriptors).
 
-It takes blocks of items from the connection, reads ahead of the codec, and fills slots of the shared memory in turn.
+It takes a setup and blocks of items from the connection, again and again, reads ahead of the codec, and fills slots of
+the shared memory in turn.
 A byte in the pipe FREED says that the oldest filled slot is free again.
 """
 
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from multiprocessing.connection import Connection
 
 from imagenet_ops.adapters.pixel_moments import measure
-from imagenet_ops.adapters.stored_image import Codec
 from imagenet_ops.adapters.starter_tie import end_with_starter
+from imagenet_ops.adapters.stored_image import Codec
 from imagenet_ops.adapters.unusable_image import UnusableImage
 from imagenet_ops.domain.recordio import MAX_RECORD_BYTES, ImageRecord, encode_image
 from imagenet_ops.errors import DataError
@@ -26,26 +26,32 @@ from imagenet_ops.packer.shared_memory import NUM_SLOTS, SLOT_BYTES, Activity, S
 def main() -> None:
     connection_descriptor, memory_descriptor, freed, starter_pid = map(int, sys.argv[1:])
     end_with_starter(starter_pid)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to all; the starter decides
     connection = Connection(connection_descriptor)
     memory = SharedMemory(memory_descriptor)
-    setup: Setup = connection.recv()
-    worker = Worker(connection, memory, freed, setup.codec)
+    slots = Slots(memory, freed)
     try:
-        memory.beat(Activity.READING)
-        for piece in ReadAhead(connection, setup.reader):
-            worker.pack(piece)
-            memory.beat(Activity.READING, piece.block, piece.first + len(piece.items))
+        while True:
+            setup: Setup = connection.recv()
+            _pack_all(connection, memory, slots, setup)
+    except EOFError:
+        pass  # the starter has ended
     except Exception as error:
         connection.send(Failed(error))
+
+
+def _pack_all(connection: Connection, memory: SharedMemory, slots: Slots, setup: Setup) -> None:
+    worker = Worker(connection, memory, slots, setup.codec)
+    memory.beat(Activity.READING)
+    for piece in ReadAhead(connection, setup.reader):
+        worker.pack(piece)
+        memory.beat(Activity.READING, piece.block, piece.first + len(piece.items))
 
 
 class Worker:
     """Packs piece after piece; what is packed goes to the starter when a slot is full or a block ends."""
 
-    def __init__(self, connection: Connection, memory: SharedMemory, freed: int, codec: Codec) -> None:
-        self._connection, self._memory, self._codec = connection, memory, codec
-        self._slots = Slots(memory, freed)
+    def __init__(self, connection: Connection, memory: SharedMemory, slots: Slots, codec: Codec) -> None:
+        self._connection, self._memory, self._slots, self._codec = connection, memory, slots, codec
         self._outcomes: list[Outcome] = []
 
     def pack(self, piece: Piece) -> None:

@@ -16,12 +16,37 @@ from imagenet_ops.packer.shared_memory import Heartbeat, SharedMemory
 
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _SECONDS_TO_END = 5.0
+_idle: list[WorkerProcess] = []
+
+
+def take_worker(setup: Setup) -> WorkerProcess:
+    """An idle worker of this process, or a new one: starting one costs as much as packing a hundred images."""
+    while _idle:
+        worker = _idle.pop()
+        if worker.is_alive():
+            break
+        worker.close()
+    else:
+        worker = WorkerProcess()
+    worker.begin(setup)
+    return worker
+
+
+def give_back(worker: WorkerProcess) -> None:
+    """Keeps a worker that has packed all its blocks for the next setup; it ends with this process."""
+    worker.end()
+    _idle.append(worker)
+
+
+def close_idle_workers() -> None:
+    while _idle:
+        _idle.pop().close()
 
 
 class WorkerProcess:
     """Starts a worker; its blocks come back in the order in which they went out."""
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self) -> None:
         self.memory = SharedMemory()
         self.blocks: deque[Block] = deque()
         self.stopped: tuple[Heartbeat, str] | None = None
@@ -32,15 +57,26 @@ class WorkerProcess:
             [sys.executable, "-m", "imagenet_ops.packer.worker", *map(str, descriptors), str(os.getpid())],
             pass_fds=descriptors,
             stdin=subprocess.DEVNULL,
+            process_group=0,  # Ctrl-C goes to the starter alone
         )
         other_end.close()
         os.close(freed)
         os.close(self.memory.descriptor)
-        self.connection.send(setup)
 
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
+    def begin(self, setup: Setup) -> None:
+        with suppress(OSError):
+            self.connection.send(setup)
+
+    def end(self) -> None:
+        with suppress(OSError):
+            self.connection.send(None)
 
     def send(self, block: Block) -> None:
         """Raises nothing where the worker is gone: that shows when its answer is awaited."""
@@ -92,5 +128,3 @@ class WorkerProcess:
         with suppress(OSError):
             os.close(self._freeing)
         self._freeing = -1
-
-

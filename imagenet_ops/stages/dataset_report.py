@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from imagenet_ops.manifests import (
-    NO_PIXELS,
+    NO_STATISTICS,
     ClassManifest,
     ClassReport,
     DatasetManifest,
@@ -57,9 +57,17 @@ def count_skipped(dataset: DatasetManifest) -> Counter[str]:
     return reasons
 
 
+def count_skipped_by_class(dataset: DatasetManifest) -> Counter[str]:
+    counts: Counter[str] = Counter()
+    for chunk in dataset.chunks:
+        counts.update({synset: sum(reasons.values()) for synset, reasons in chunk.num_skipped_by_class.items()})
+    return counts
+
+
 def build_report(run: StageRun[S], dataset: DatasetManifest, found: Found) -> DatasetReport:
     classes = run.read_input("filter_rare_classes", ClassManifest)
-    moments = sum((chunk.moments for chunk in dataset.chunks), start=NO_PIXELS)
+    statistics = sum((chunk.statistics for chunk in dataset.chunks), start=NO_STATISTICS)
+    moments = statistics.moments
     means = [total / moments.num_pixels for total in moments.sums]
     squares = [total / moments.num_pixels for total in moments.sums_of_squares]
     train, validation = found.num_records["train"], found.num_records["validation"]
@@ -87,6 +95,8 @@ def build_report(run: StageRun[S], dataset: DatasetManifest, found: Found) -> Da
         width_pixels=found.width.report(),
         height_pixels=found.height.report(),
         record_bytes=found.record_bytes.report(),
+        statistics=statistics,
+        codec=dataset.codec,
         channel_mean=[round(mean, 4) for mean in means],
         channel_std=[round(math.sqrt(square - mean**2), 4) for square, mean in zip(squares, means, strict=True)],
     )

@@ -2,80 +2,50 @@
 
 data/plan_train_00000.parquet      record_id, label, synset, name, archive, offset, num_bytes
 data/train_00000.rec .idx .lst     the chunk, as MXNet reads it
+data/train_00000.tar .parquet      the same records for others, where `also_write` says so
 data/skipped_train_00000.parquet   record_id, synset, name, reason: planned, and not in the chunk
+data/quarantined_train_00000.tar   copies of the skipped images
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from contextlib import ExitStack
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 
 import polars as pl
 
-from imagenet_ops.adapters.image_codec import UnusableImage, measure, transcode
-from imagenet_ops.adapters.object_store import ObjectWriter
+from imagenet_ops.adapters.codec_versions import find_slow_jpeg
+from imagenet_ops.adapters.quarantine import QuarantinedImage, write_quarantine
 from imagenet_ops.adapters.tables import read_table, write_table
-from imagenet_ops.domain.image_list import format_list_line
-from imagenet_ops.domain.recordio import ImageRecord, encode_record, pack_image
-from imagenet_ops.errors import ChecksumMismatch, DataError
+from imagenet_ops.errors import ConfigError, DataError
 from imagenet_ops.manifests import (
-    NO_PIXELS,
     ArchiveManifest,
     Chunk,
     ClassManifest,
     DatasetManifest,
-    PixelMoments,
+    Split,
     SplitManifest,
+    StoredObject,
 )
-from imagenet_ops.settings import Settings
+from imagenet_ops.packer.formats import ChunkFormat, OpenFormat
+from imagenet_ops.packer.formats.parquet import open_parquet
+from imagenet_ops.packer.formats.recordio import open_recordio
+from imagenet_ops.packer.formats.webdataset import open_webdataset
+from imagenet_ops.packer.items import PackItem
+from imagenet_ops.packer.messages import Setup
+from imagenet_ops.packer.packing import Limits, pack_in_order
+from imagenet_ops.packer.readers import StoreReader
+from imagenet_ops.stages.chunk_account import ChunkAccount
+from imagenet_ops.stages.pack_settings import PackSettings, build_codec, codec_of, read_pack_settings
 from imagenet_ops.stages.plan_records import plan_records
-from imagenet_ops.stages.stage import MappedStage, StageContext, StageRun
+from imagenet_ops.stages.stage import MappedStage, StageRun
 
 log = logging.getLogger(__name__)
 _SKIPPED = {"record_id": pl.UInt64, "synset": pl.String, "name": pl.String, "reason": pl.String}
-_FILES = ("rec", "idx", "lst")
-
-
-class PackSettings(Settings):
-    """What the stored images are, and how they are dealt to chunks."""
-
-    seed: int
-    short_edge_pixels: int
-    jpeg_quality: int
-    num_chunks: int
-    target_chunk_bytes: int | None
-
-
-class PlannedRecord(NamedTuple):
-    """A row of a chunk's plan."""
-
-    record_id: int
-    label: int
-    synset: str
-    name: str
-    archive: int
-    offset: int
-    num_bytes: int
-
-
-class ChunkWriter:
-    """The three files of a chunk, record by record."""
-
-    def __init__(self, rec: ObjectWriter, idx: ObjectWriter, lst: ObjectWriter) -> None:
-        self.rec, self.idx, self.lst = rec, idx, lst
-        self.moments = NO_PIXELS
-
-    def add(self, row: PlannedRecord, jpeg: bytes, moments: PixelMoments) -> None:
-        self.idx.write(f"{row.record_id}\t{self.rec.num_bytes}\n".encode())
-        self.rec.write(encode_record(pack_image(ImageRecord(row.record_id, (float(row.label),), jpeg))))
-        self.lst.write(format_list_line(row.record_id, row.label, row.synset, row.name).encode())
-        self.moments += moments
-
-
-def _read_settings(context: StageContext) -> PackSettings:
-    return PackSettings.model_validate(context.dataset.model_dump(include=set(PackSettings.model_fields)))
+_OTHER_FORMATS: dict[str, OpenFormat] = {"webdataset": open_webdataset, "parquet": open_parquet}
+_NUM_MEASURED = 2048  # images of a split, about: the mean colour is then known to half a per cent
 
 
 def _plan(run: StageRun[PackSettings]) -> list[str]:
@@ -84,46 +54,94 @@ def _plan(run: StageRun[PackSettings]) -> list[str]:
 
 
 def _build_part(run: StageRun[PackSettings], name: str) -> Chunk:
-    plan_name = f"plan_{name}.parquet"
-    plan = read_table(run.store, run.keys.data(plan_name))
-    archives = [run.key_of("download", archive.key) for archive in run.read_input("download", ArchiveManifest).archives]
-    skipped: list[tuple[int, str, str, str]] = []
+    _require_same_codec(run.settings)
+    plan = read_table(run.store, run.keys.data(f"plan_{name}.parquet"))
+    num_classes = len(run.read_input("filter_rare_classes", ClassManifest).kept)
+    account = ChunkAccount(num_classes, run.settings.short_edge_pixels)
+    items = _items(run, plan, _split_of(name))
+    setup = Setup(StoreReader(run.store.url), build_codec(run.settings))
+    batches = pack_in_order(items, setup, run.context.num_workers, Limits(run.settings.max_seconds_per_image))
     with ExitStack() as stack:
-        rec, idx, lst = (stack.enter_context(run.store.open_writer(run.keys.data(f"{name}.{end}"))) for end in _FILES)
-        chunk = ChunkWriter(rec, idx, lst)
+        folder = run.keys.data("")
+        recordio = stack.enter_context(open_recordio(run.store, folder, name))
+        others = {
+            kind: stack.enter_context(_OTHER_FORMATS[kind](run.store, folder, name)) for kind in run.settings.also_write
+        }
         progress = stack.enter_context(run.context.progress.task(f"pack {name}", len(plan), "records"))
-        for row in map(PlannedRecord._make, plan.iter_rows()):
-            try:
-                image = transcode(_read(run, archives, row), run.settings.short_edge_pixels, run.settings.jpeg_quality)
-                chunk.add(row, image.jpeg, measure(image.pixels))
-            except UnusableImage as reason:
-                log.warning("skipped %s/%s: %s", row.synset, row.name, reason)
-                skipped.append((row.record_id, row.synset, row.name, str(reason)))
-            progress.advance(1)
-    left_out = pl.DataFrame(skipped, schema=_SKIPPED, orient="row")
+        for batch in stack.enter_context(closing(batches)):
+            for chunk_format in (recordio, *others.values()):
+                chunk_format.add(batch)
+            account.add(batch)
+            progress.advance(len(batch.items))
+    account.require_complete(name, len(plan))
+    files = _stored(run, recordio)
     return Chunk(
         name=name,
-        split="train" if name.startswith("train_") else "validation",
+        split=_split_of(name),
         num_planned=len(plan),
-        num_records=len(plan) - len(skipped),
-        num_skipped_by_reason=dict(sorted(Counter(row[-1] for row in skipped).items())),
-        plan_key=f"data/{plan_name}",
-        skipped=write_table(run.store, run.keys, f"skipped_{name}.parquet", left_out),
-        rec=run.stored(f"{name}.rec", rec),
-        idx=run.stored(f"{name}.idx", idx),
-        lst=run.stored(f"{name}.lst", lst),
-        moments=chunk.moments,
+        num_records=len(plan) - len(account.skipped),
+        num_planned_by_label=account.num_planned_by_label,
+        num_records_by_label=account.num_records_by_label,
+        num_skipped_by_class=account.num_skipped_by_class(),
+        plan_key=f"data/plan_{name}.parquet",
+        skipped=_write_skipped(run, name, account),
+        quarantined=_write_quarantined(run, name, account),
+        rec=files[f"{name}.rec"],
+        idx=files[f"{name}.idx"],
+        lst=files[f"{name}.lst"],
+        other_formats={kind: next(iter(_stored(run, other).values())) for kind, other in others.items()},
+        statistics=account.statistics(),
     )
 
 
-def _read(run: StageRun[PackSettings], archives: list[str], row: PlannedRecord) -> bytes:
-    data = run.store.get_range(archives[row.archive], row.offset, row.num_bytes)
-    if len(data) != row.num_bytes:
-        raise ChecksumMismatch(
-            f"{archives[row.archive]}: {row.num_bytes:,} bytes expected at {row.offset:,}, {len(data):,} found; "
-            "the archive has changed since it was indexed"
+def _split_of(name: str) -> Split:
+    return "train" if name.startswith("train_") else "validation"
+
+
+def _require_same_codec(settings: PackSettings) -> None:
+    here = codec_of(settings.profile)
+    if here != settings.codec:
+        raise ConfigError(
+            f"codec: this machine has {here}, the plan was made with {settings.codec}; bytes would differ"
         )
-    return data
+    if slow := find_slow_jpeg():
+        log.warning("%s", slow)
+
+
+def _items(run: StageRun[PackSettings], plan: pl.DataFrame, split: Split) -> Iterator[PackItem]:
+    archives = [run.key_of("download", archive.key) for archive in run.read_input("download", ArchiveManifest).archives]
+    counts = run.read_input("sample_validation", SplitManifest)
+    num_records = counts.num_train if split == "train" else counts.num_validation
+    step = max(1, num_records // _NUM_MEASURED)
+    for record_id, label, synset, name, archive, offset, num_bytes in plan.iter_rows():
+        measured = record_id % step == 0
+        yield PackItem(record_id, (float(label),), f"{synset}/{name}", archives[archive], offset, num_bytes, measured)
+
+
+def _stored(run: StageRun[PackSettings], chunk_format: ChunkFormat) -> dict[str, StoredObject]:
+    return {name: run.stored(name, writer) for name, writer in chunk_format.writers.items()}
+
+
+def _write_skipped(run: StageRun[PackSettings], name: str, account: ChunkAccount) -> StoredObject:
+    rows = [(item.record_id, *item.name.split("/", 1), reason) for item, reason in account.skipped]
+    for _, synset, image, reason in rows:
+        log.warning("skipped %s/%s: %s", synset, image, reason)
+    frame = pl.DataFrame(rows, schema=_SKIPPED, orient="row")
+    return write_table(run.store, run.keys, f"skipped_{name}.parquet", frame)
+
+
+def _write_quarantined(run: StageRun[PackSettings], name: str, account: ChunkAccount) -> StoredObject | None:
+    if not account.skipped:
+        return None
+    images = (
+        QuarantinedImage(
+            item.record_id, item.name, reason, run.store.get_range(item.place, item.offset, item.num_bytes or 0)
+        )
+        for item, reason in account.skipped
+    )
+    with run.store.open_writer(run.keys.data(f"quarantined_{name}.tar")) as writer:
+        write_quarantine(writer, images)
+    return run.stored(f"quarantined_{name}.tar", writer)
 
 
 def _finish(run: StageRun[PackSettings], parts: list[Chunk]) -> DatasetManifest:
@@ -131,25 +149,24 @@ def _finish(run: StageRun[PackSettings], parts: list[Chunk]) -> DatasetManifest:
     num_planned = Counter({"train": 0, "validation": 0})
     for chunk in parts:
         num_planned[chunk.split] += chunk.num_planned
-        if chunk.num_records + sum(chunk.num_skipped_by_reason.values()) != chunk.num_planned:
-            raise DataError(f"chunk {chunk.name}: written and skipped records do not add up to those planned")
     if num_planned != {"train": split.num_train, "validation": split.num_validation}:
         raise DataError(
             f"{run.keys.folder}: {dict(num_planned)} records planned, the split has {split.num_train} and "
             f"{split.num_validation}"
         )
     num_classes = len(run.read_input("filter_rare_classes", ClassManifest).kept)
-    return DatasetManifest(inputs=run.inputs, num_classes=num_classes, chunks=parts)
+    return DatasetManifest(inputs=run.inputs, num_classes=num_classes, codec=run.settings.codec, chunks=parts)
 
 
 STAGE = MappedStage(
     name="pack_recordio",
-    version=1,
+    version=2,
     title="Resize the images and pack them into RecordIO chunks",
     manifest=DatasetManifest,
     part=Chunk,
-    read_settings=_read_settings,
+    read_settings=read_pack_settings,
     plan=_plan,
     build_part=_build_part,
     finish=_finish,
+    parts_use_workers=True,
 )

@@ -30,12 +30,16 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class StageContext:
-    """What a stage may use: the store, the dataset's settings, a way to show progress, the trainer's Python."""
+    """What a stage may use: the store, the dataset's settings, a way to show progress, the trainer's Python.
+
+    `num_workers` is how many processes one part may start for itself.
+    """
 
     store: ObjectStore
     dataset: DatasetSettings
     progress: Progress
     trainer_python: Path
+    num_workers: int = 1
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,10 @@ class Stage(Generic[S, M]):
 
 @dataclass(frozen=True)
 class MappedStage(Generic[S, M, P]):
-    """A stage of many tasks: `plan` names the parts, and must write what they share before it returns."""
+    """A stage of many tasks: `plan` names the parts, and must write what they share before it returns.
+
+    Where `parts_use_workers`, a part works on `num_workers` processes of its own; else on one core.
+    """
 
     name: str
     version: int
@@ -89,6 +96,7 @@ class MappedStage(Generic[S, M, P]):
     plan: Callable[[StageRun[S]], list[str]]
     build_part: Callable[[StageRun[S], str], P]
     finish: Callable[[StageRun[S], list[P]], M]
+    parts_use_workers: bool = False
 
 
 AnyStage = Stage[S, M] | MappedStage[S, M, P]

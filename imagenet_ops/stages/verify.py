@@ -20,16 +20,18 @@ from imagenet_ops.manifests import (
 )
 from imagenet_ops.progress import Task
 from imagenet_ops.settings import Settings
-from imagenet_ops.stages.dataset_report import Found, build_report, count_skipped
+from imagenet_ops.stages.dataset_report import Found, build_report, count_skipped, count_skipped_by_class
 from imagenet_ops.stages.stage import Stage, StageContext, StageRun
 
 T = TypeVar("T")
+_MAX_LISTED = 20
 
 
 class VerifySettings(Settings):
     """How much may be missing; everything else is read and must be as planned."""
 
-    max_skipped_share: float
+    max_skipped_fraction: float
+    max_skipped_per_class: int
 
 
 def _build(run: StageRun[VerifySettings]) -> DatasetReport:
@@ -46,13 +48,32 @@ def _build(run: StageRun[VerifySettings]) -> DatasetReport:
 def _require_few_skipped(run: StageRun[VerifySettings], dataset: DatasetManifest) -> None:
     """Judged here and not while packing, so that another limit packs nothing again."""
     num_planned = sum(chunk.num_planned for chunk in dataset.chunks)
-    reasons = count_skipped(dataset)
-    share, limit = reasons.total() / num_planned, run.settings.max_skipped_share
-    if share > limit:
+    by_class = count_skipped_by_class(dataset)
+    num_skipped = by_class.total()
+    fraction, limit = num_skipped / num_planned, run.settings.max_skipped_fraction
+    if fraction > limit:
         raise DataError(
-            f"{run.keys.dataset}: {reasons.total():,} of {num_planned:,} records had to be skipped "
-            f"({share:.2%}; max_skipped_share allows {limit:.2%}): {dict(reasons)}"
+            f"{run.keys.dataset}: {num_skipped:,} of {num_planned:,} records had to be skipped ({fraction:.2%}; "
+            f"max_skipped_fraction allows {limit:.2%}): {dict(count_skipped(dataset))}\n{_list_skipped(run, dataset)}"
         )
+    if over := {synset: count for synset, count in by_class.items() if count > run.settings.max_skipped_per_class}:
+        raise DataError(
+            f"{run.keys.dataset}: more than {run.settings.max_skipped_per_class} records (max_skipped_per_class) "
+            f"had to be skipped of {_short(over)}\n{_list_skipped(run, dataset)}"
+        )
+
+
+def _list_skipped(run: StageRun[VerifySettings], dataset: DatasetManifest) -> str:
+    """The first skipped records, a line each, and where all of them are listed and copied."""
+    lines: list[str] = []
+    for chunk in dataset.chunks:
+        if chunk.quarantined is None:
+            continue
+        table = read_table(run.store, run.key_of("pack_recordio", chunk.skipped.key))
+        rows = table.head(_MAX_LISTED - len(lines)).iter_rows()
+        lines += [f"  {chunk.name} {record_id}: {synset}/{name}: {reason}" for record_id, synset, name, reason in rows]
+    folder = run.key_of("pack_recordio", "data/")
+    return "\n".join([*lines, f"all of them: {folder}skipped_*.parquet, copies: {folder}quarantined_*.tar"])
 
 
 def _verify_chunk(run: StageRun[VerifySettings], chunk: Chunk, found: Found, progress: Task) -> None:
@@ -122,12 +143,15 @@ def _short(value: object) -> str:
 
 
 def _read_settings(context: StageContext) -> VerifySettings:
-    return VerifySettings(max_skipped_share=context.dataset.max_skipped_share)
+    dataset = context.dataset
+    return VerifySettings(
+        max_skipped_fraction=dataset.max_skipped_fraction, max_skipped_per_class=dataset.max_skipped_per_class
+    )
 
 
 STAGE = Stage(
     name="verify",
-    version=1,
+    version=2,
     title="Read every record back and report on the dataset",
     manifest=DatasetReport,
     read_settings=_read_settings,

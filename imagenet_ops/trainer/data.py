@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_ops.adapters.object_store import ObjectStore
-from imagenet_ops.domain.recordio import ImageRecord, iterate_records, unpack_image
+from imagenet_ops.domain.recordio import ImageRecord, decode_image
 from imagenet_ops.domain.worker_part import part_bounds
 from imagenet_ops.errors import DataError
 from imagenet_ops.manifests import TrainerChunk
@@ -63,9 +63,7 @@ class RecordPart:
     def read(self, position: int) -> ImageRecord:
         place = self._places[position]
         stream = io.BytesIO(self._store.get_range(place.key, place.offset, place.num_bytes))
-        for _, payload in iterate_records(stream.read, place.key):
-            return unpack_image(payload, place.key)
-        raise DataError(f"{place.key}: no record at byte {place.offset:,}, where the index has one")
+        return decode_image(stream.read, f"{place.key}: record at byte {place.offset:,}")
 
 
 class Augmentation(NamedTuple):

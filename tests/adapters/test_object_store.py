@@ -228,6 +228,12 @@ def test_a_file_store_is_opened_by_its_url(tmp_path: Path) -> None:
     assert open_store(store.url).get("x") == b"y"
 
 
+@pytest.mark.parametrize("url", ["file:///tmp/a#b", "file:///tmp/a?b", "file:///tmp/a#", "file:///tmp/a?"])
+def test_a_url_that_would_lose_its_end_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="written %3F and %23"):
+        open_store(url)
+
+
 @pytest.mark.parametrize("url", ["s3://bucket", "/folder", "file://host/folder", "file:relative", "memory://1", ""])
 def test_a_store_of_another_kind_is_refused(url: str) -> None:
     with pytest.raises(ConfigError) as caught:

@@ -18,7 +18,7 @@ def kept(data: bytes) -> StoredImage:
 
 @dataclass(frozen=True)
 class ObedientCodec:
-    """`skip`, `crash`, `hang`, `hog` (memory), `killed`, `raise`; `once KIND FILE`: only while FILE is not there yet."""
+    """`skip`, `crash`, `hang`, `hog` (memory), `killed`, `raise`; `once KIND FILE`: only while FILE is not there."""
 
     def transcode(self, data: bytes) -> StoredImage:
         word, *rest = data.split(b" ")

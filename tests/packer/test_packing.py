@@ -20,6 +20,7 @@ from imagenet_ops.packer.messages import Setup
 from imagenet_ops.packer.packing import Limits, pack_in_order
 from imagenet_ops.packer.readers import FolderReader, StoreReader
 from imagenet_ops.packer.shared_memory import SLOT_BYTES
+from imagenet_ops.packer.worker_process import close_idle_workers
 from tests.packer.codecs import ObedientCodec
 
 QUICK = Limits(max_seconds=0.6, max_resident_bytes=200 * 2**20)
@@ -35,7 +36,9 @@ def write_images(folder: Path, images: list[bytes]) -> list[PackItem]:
 def pack(folder: Path, items: list[PackItem], num_workers: int = 2, limits: Limits = QUICK) -> list[Batch]:
     """The batches, with a copy of their data."""
     setup = Setup(FolderReader(folder), ObedientCodec())
-    return [batch._replace(data=memoryview(bytes(batch.data))) for batch in pack_in_order(items, setup, num_workers, limits)]
+    return [
+        batch._replace(data=memoryview(bytes(batch.data))) for batch in pack_in_order(items, setup, num_workers, limits)
+    ]
 
 
 def items_of(batches: list[Batch]) -> list[int]:
@@ -91,7 +94,7 @@ def test_the_place_of_a_record_in_its_batch_is_told(tmp_path: Path) -> None:
 
 def test_an_image_larger_than_a_slot_is_packed_like_any_other(tmp_path: Path) -> None:
     images = [b"small", bytes(SLOT_BYTES + 5), b"small", MAGIC * (SLOT_BYTES // 4), bytes(SLOT_BYTES - 32), b"small"]
-    batches = pack(tmp_path, write_images(tmp_path, images))
+    batches = pack(tmp_path, write_images(tmp_path, images), limits=Limits())
     assert [record.image for record in records_of(batches)] == images
 
 
@@ -169,6 +172,12 @@ def test_a_range_behind_the_end_of_its_object_is_named(tmp_path: Path) -> None:
 
 
 def children() -> set[int]:
+    """Of this process, once it has no idle worker any more."""
+    close_idle_workers()
+    return children_now()
+
+
+def children_now() -> set[int]:
     task = Path(f"/proc/self/task/{os.getpid()}/children")
     return {int(pid) for pid in task.read_text().split()}
 
@@ -179,7 +188,7 @@ def test_no_worker_is_left_when_the_caller_gives_up(tmp_path: Path) -> None:
     setup = Setup(FolderReader(tmp_path), ObedientCodec())
     with pytest.raises(OSError, match="disk full"), closing(pack_in_order(items, setup, 2)) as batches:
         next(batches)
-        assert len(children() - before) == 2
+        assert len(children_now() - before) == 2
         raise OSError("disk full")
     assert children() == before
 
@@ -192,10 +201,30 @@ def test_a_stopped_worker_is_replaced_and_nothing_is_lost(tmp_path: Path) -> Non
     def stop_one(batches: Iterator[Batch]) -> Iterator[Batch]:
         for number, batch in enumerate(batches):
             if number == 0:
-                os.kill(min(children() - before), signal.SIGSTOP)
+                os.kill(min(children_now() - before), signal.SIGSTOP)
             yield batch._replace(data=memoryview(bytes(batch.data)))
 
     batches = list(stop_one(pack_in_order(items, setup, 2, QUICK)))
     assert items_of(batches) == list(range(100))
     assert reasons_of(batches) == {}
     assert len(records_of(batches)) == 100
+
+
+def test_workers_are_used_again_for_the_next_packing(tmp_path: Path) -> None:
+    items = write_images(tmp_path, [b"image"] * 100)
+    close_idle_workers()
+    first = pack(tmp_path, items)
+    workers = children_now()
+    for _ in range(5):
+        assert pack(tmp_path, items) == first
+    assert children_now() == workers
+
+
+def test_a_worker_that_ended_while_idle_is_not_used_again(tmp_path: Path) -> None:
+    items = write_images(tmp_path, [b"image"] * 100)
+    before = children()
+    first = pack(tmp_path, items)
+    for pid in children_now() - before:
+        os.kill(pid, signal.SIGKILL)
+    time.sleep(0.2)
+    assert pack(tmp_path, items) == first

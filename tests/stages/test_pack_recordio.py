@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+import tarfile
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -16,11 +17,13 @@ import pytest
 from numpy.typing import NDArray
 
 from imagenet_ops.errors import ChecksumMismatch, ConfigError
-from imagenet_ops.manifests import ArchiveManifest, Chunk, DatasetManifest
+from imagenet_ops.manifests import NO_STATISTICS, ArchiveManifest, Chunk, DatasetManifest
+from imagenet_ops.stages import pack_recordio
 from imagenet_ops.stages.plan_records import choose_num_chunks_or_refuse
-from tests.builders import jpeg, picture, png, tar, tar_member, tar_of
+from imagenet_ops.stages.stage import build_part, plan_parts
+from tests.builders import class_tars, jpeg, picture, png, tar, tar_member, tar_of
 from tests.fakes import MemoryStore
-from tests.tiny_dataset import Classes, Pipeline, run_tiny, settings, with_damage, write_archives
+from tests.tiny_dataset import Classes, Pipeline, run_tiny, settings, tiny_classes, with_damage, write_archives
 
 MAGIC = 0xCED7230A
 
@@ -175,7 +178,7 @@ def test_more_chunks_than_records_become_a_chunk_a_record(tmp_path: Path) -> Non
 
 def test_a_chunk_of_which_nothing_is_left_is_empty_and_verifies(tmp_path: Path) -> None:
     classes = {"n01": {str(number): jpeg(64, 64)[:-200] for number in range(4)} | {"good": jpeg(64, 64)}}
-    pipeline = run_tiny(tmp_path, classes, "verify", num_chunks=4, validation_per_class=1, max_skipped_share=1.0)
+    pipeline = run_tiny(tmp_path, classes, "verify", num_chunks=4, validation_per_class=1, max_skipped_fraction=1.0)
     empty = [chunk for chunk in chunks_of(pipeline) if not chunk.num_records]
     assert len(empty) == 4
     assert all((chunk.rec.num_bytes, chunk.idx.num_bytes, chunk.lst.num_bytes) == (0, 0, 0) for chunk in empty)
@@ -218,6 +221,72 @@ def test_the_moments_are_those_of_the_pixels_that_were_encoded(tmp_path: Path) -
     pipeline = pack(tmp_path, classes)
     pixels = np.concatenate([picture(12 + seed, 12, seed).reshape(-1, 3) for seed in seeds]).astype(np.int64)
     chunks = chunks_of(pipeline)
-    assert sum(chunk.moments.num_pixels for chunk in chunks) == len(pixels)
-    assert [sum(chunk.moments.sums[c] for chunk in chunks) for c in range(3)] == pixels.sum(0).tolist()
-    assert [sum(chunk.moments.sums_of_squares[c] for chunk in chunks) for c in range(3)] == (pixels**2).sum(0).tolist()
+    statistics = sum((chunk.statistics for chunk in chunks), start=NO_STATISTICS)
+    assert statistics.num_measured == 6
+    assert statistics.moments.num_pixels == len(pixels)
+    assert statistics.moments.sums == pixels.sum(0).tolist()
+    assert statistics.moments.sums_of_squares == (pixels**2).sum(0).tolist()
+
+
+def test_packing_tells_what_it_did_with_the_images(tmp_path: Path) -> None:
+    classes = {
+        "n01": {
+            "small.JPEG": jpeg(10, 9),
+            "exact.JPEG": jpeg(12, 30),
+            "large.JPEG": jpeg(300, 200),
+            "small.PNG": png(11, 10),
+            "cut.JPEG": jpeg(300, 200)[:-50],
+        }
+    }
+    pipeline = pack(tmp_path, classes, validation_per_class=1)
+    statistics = sum((chunk.statistics for chunk in chunks_of(pipeline)), start=NO_STATISTICS)
+    assert statistics.num_by_treatment == {"kept": 2, "reencoded": 1, "shrunk": 1}
+    assert statistics.num_smaller == 2
+    assert statistics.num_source_bytes == sum(len(data) for name, data in classes["n01"].items() if "cut" not in name)
+    assert statistics.short_edge_histogram == {0: 4}
+    assert sum(statistics.stored_bytes_histogram.values()) == 4
+    planned = [chunk.num_planned_by_label for chunk in chunks_of(pipeline)]
+    written = [chunk.num_records_by_label for chunk in chunks_of(pipeline)]
+    assert (sum(map(sum, planned)), sum(map(sum, written))) == (5, 4)
+
+
+def test_skipped_images_are_copied_to_the_quarantine(tmp_path: Path) -> None:
+    classes = with_damage()
+    pipeline = pack(tmp_path, classes)
+    found = {}
+    for chunk in chunks_of(pipeline):
+        assert (chunk.quarantined is None) == (not chunk.num_skipped_by_class)
+        if chunk.quarantined:
+            data = pipeline.data("pack_recordio", chunk.quarantined.key.removeprefix("data/"))
+            assert len(data) == chunk.quarantined.num_bytes
+            with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+                found |= {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+    copies = {name.split("_", 3)[-1]: data for name, data in found.items() if name != "skipped.tsv"}
+    assert {name.split("/")[0] for name in found} == {"JPEG_cut_short", "PNG_damaged", "skipped.tsv"}
+    assert sorted(copies.values()) == sorted(
+        [classes["n01"]["n01_0.JPEG"], classes["n02"]["n02_0.JPEG"], classes["n02"]["n02_1.JPEG"]]
+    )
+
+
+def test_the_other_formats_hold_the_same_records(tmp_path: Path) -> None:
+    pipeline = pack(tmp_path, with_damage(), also_write=["webdataset", "parquet"])
+    for chunk in chunks_of(pipeline):
+        assert set(chunk.other_formats) == {"webdataset", "parquet"}
+        images = [record_at(pipeline, chunk, offset)[2] for _, offset in index_lines(pipeline, chunk)]
+        frame = pl.read_parquet(io.BytesIO(pipeline.data("pack_recordio", f"{chunk.name}.parquet")))
+        assert frame["image"].to_list() == images
+        with tarfile.open(fileobj=io.BytesIO(pipeline.data("pack_recordio", f"{chunk.name}.tar"))) as tar:
+            jpegs = [tar.extractfile(member).read() for member in tar if member.name.endswith(".jpg")]  # type: ignore[union-attr]
+        assert jpegs == images
+    plain = pack(tmp_path, with_damage())
+    for chunk, other in zip(chunks_of(pipeline), chunks_of(plain), strict=True):
+        assert (chunk.rec, chunk.idx, chunk.lst) == (other.rec, other.idx, other.lst)
+
+
+def test_a_machine_with_another_codec_refuses_the_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipeline = Pipeline(MemoryStore(), settings(write_archives(tmp_path, class_tars(tiny_classes()))))
+    pipeline.run("sample_validation")
+    (part_key, *_) = plan_parts(pipeline.context, pack_recordio.STAGE, pipeline.keys["sample_validation"])
+    monkeypatch.setattr(pack_recordio, "codec_of", lambda profile: {"opencv": "4.8.1"})
+    with pytest.raises(ConfigError, match=r"codec: this machine has \{'opencv': '4.8.1'\}, the plan was made with"):
+        build_part(pipeline.context, pack_recordio.STAGE, part_key)

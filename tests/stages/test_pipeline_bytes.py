@@ -88,7 +88,7 @@ def test_class_folders_give_the_same_chunks_as_class_tars(tmp_path: Path) -> Non
         ({"jpeg_quality": 50}, {"pack_recordio", "verify"}),
         ({"short_edge_pixels": 10}, {"pack_recordio", "verify"}),
         ({"num_chunks": 3}, {"pack_recordio", "verify"}),
-        ({"max_skipped_share": 0.5}, {"verify"}),
+        ({"max_skipped_fraction": 0.5}, {"verify"}),
         ({"validation_per_class": 3}, {"sample_validation", "pack_recordio", "verify"}),
         ({"seed": 8}, {"sample_validation", "pack_recordio", "verify"}),
         ({"min_images_per_class": 3}, {"filter_rare_classes"}),  # the same classes stay

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from imagenet_ops.adapters.codec_versions import codec_versions
 from imagenet_ops.errors import ConfigError, DataError, ObjectNotFound
 from imagenet_ops.keys import StageKeys, part_name
 from imagenet_ops.local_run import look_ahead, run_pipeline, run_single
@@ -157,12 +158,22 @@ def test_the_plan_holds_inputs_settings_and_parts(sampled: Pipeline) -> None:
     plan = StagePlan.from_json(keys.plan, sampled.store.get(keys.plan))
     assert list(plan.inputs) == ["download", "filter_rare_classes", "sample_validation", "untar"]
     assert plan.part_names == ["train_00000", "train_00001", "validation_00000"]
+    assert plan.settings.pop("codec") == codec_versions()
     assert plan.settings == {
         "seed": 7,
+        "profile": "fast",
         "short_edge_pixels": 12,
+        "long_edge_pixels": 65_500,
         "jpeg_quality": 90,
+        "enlarge": False,
+        "check": "decode",
+        "max_kept_bytes": 2**18,
+        "keep_grey": True,
+        "keep_metadata": False,
+        "max_seconds_per_image": 60,
         "num_chunks": 2,
         "target_chunk_bytes": None,
+        "also_write": [],
     }
 
 

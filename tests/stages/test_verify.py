@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -179,7 +180,7 @@ def test_the_report_counts_what_was_read_and_what_was_left_out(tmp_path: Path) -
     names = tmp_path / "names.tsv"
     names.write_text("n01\tbee\nn03\tant\n", encoding="utf-8")
     pipeline = run_tiny(
-        tmp_path, classes, max_skipped_share=0.5, validation_per_class=1, synset_names={"url": names.as_uri()}
+        tmp_path, classes, max_skipped_fraction=0.5, validation_per_class=1, synset_names={"url": names.as_uri()}
     )
     report: DatasetReport = pipeline.manifest("verify", DatasetReport)
     assert (report.num_classes_kept, report.num_classes_dropped, report.num_chunks) == (2, 1, 3)
@@ -224,16 +225,44 @@ def test_mean_and_standard_deviation_are_numpys_over_all_pixels_of_both_splits(t
     assert report.channel_std == pytest.approx(pixels.std(axis=0), abs=5.1e-5)
 
 
-def test_too_large_a_share_of_skipped_records_fails_with_the_reasons(tmp_path: Path) -> None:
+def test_too_large_a_share_of_skipped_records_fails_with_the_reasons_and_the_list(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
-        run_tiny(tmp_path, with_damage(), max_skipped_share=0.2)
-    assert str(caught.value) == (
-        "tiny: 3 of 12 records had to be skipped (25.00%; max_skipped_share allows 20.00%): "
+        run_tiny(tmp_path, with_damage(), max_skipped_fraction=0.2)
+    first, *listed, last = str(caught.value).splitlines()
+    assert first == (
+        "tiny: 3 of 12 records had to be skipped (25.00%; max_skipped_fraction allows 20.00%): "
         "{'JPEG cut short': 2, 'PNG damaged': 1}"
+    )
+    assert {line.split(": ", 1)[1] for line in listed} == {
+        "n01/n01_0.JPEG: JPEG cut short",
+        "n02/n02_0.JPEG: JPEG cut short",
+        "n02/n02_1.JPEG: PNG damaged",
+    }
+    assert re.fullmatch(
+        r"all of them: tiny/pack_recordio/\w+/data/skipped_\*.parquet, "
+        r"copies: tiny/pack_recordio/\w+/data/quarantined_\*.tar",
+        last,
     )
 
 
+def test_the_list_of_skipped_records_ends_after_twenty(tmp_path: Path) -> None:
+    classes = {"n01": {str(number): jpeg(64, 64)[:-200] for number in range(30)}}
+    with pytest.raises(DataError) as caught:
+        run_tiny(tmp_path, classes, num_chunks=3)
+    assert len(str(caught.value).splitlines()) == 22
+
+
+def test_too_many_skipped_records_of_one_class_fail_whatever_the_share(tmp_path: Path) -> None:
+    changes = {"max_skipped_fraction": 1.0, "max_skipped_per_class": 1}
+    with pytest.raises(DataError) as caught:
+        run_tiny(tmp_path, with_damage(), **changes)
+    assert str(caught.value).splitlines()[0] == (
+        "tiny: more than 1 records (max_skipped_per_class) had to be skipped of {'n02': 2}"
+    )
+    run_tiny(tmp_path, with_damage(), **(changes | {"max_skipped_per_class": 2}))
+
+
 def test_a_share_of_skipped_records_at_the_limit_is_accepted(tmp_path: Path) -> None:
-    pipeline = run_tiny(tmp_path, with_damage(), max_skipped_share=0.25)
+    pipeline = run_tiny(tmp_path, with_damage(), max_skipped_fraction=0.25)
     report = pipeline.manifest("verify", DatasetReport)
     assert report.num_train + report.num_validation == 9

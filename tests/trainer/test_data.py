@@ -90,7 +90,7 @@ def test_a_chunk_that_shrinks_while_it_is_read_is_told_by_its_key_and_place() ->
     store = MemoryStore()
     part = RecordPart(store, pack_numbered(store, [3]), 0, 1)
     store.objects["train_00000.rec"] = b""
-    with pytest.raises(DataError, match=r"train_00000\.rec: no record at byte \d+, where the index has one"):
+    with pytest.raises(DataError, match=r"train_00000\.rec: record at byte \d+: no record where one is expected"):
         list(training_batches(part, PLAIN, 2, 2, SEED, 2))
 
 

@@ -5,26 +5,38 @@ from __future__ import annotations
 import mxnet as mx
 import pytest
 
-from imagenet_ops.settings import NETWORK_LAYERS, TrainingSettings
+from imagenet_ops.settings import NETWORK_LAYERS, NETWORK_LEAST_PIXELS, TrainingSettings
 from imagenet_ops.trainer.networks import build_network
 
 ALL = [(network, layers) for network, depths in NETWORK_LAYERS.items() for layers in depths]
-# inception_v3 ends in a pooling of 8 × 8, which only images of its own size reach.
-PIXELS = {"inception_v3": 299}
 
 
 def layers_of(network: str, num_layers: int, width: float = 1.0) -> mx.gluon.Block:
-    training = TrainingSettings(network=network, num_layers=num_layers, width=width)  # type: ignore[arg-type]
+    training = TrainingSettings(
+        network=network,  # type: ignore[arg-type]
+        num_layers=num_layers,
+        width=width,
+        image_pixels=max(224, NETWORK_LEAST_PIXELS[network]),
+    )
     return build_network(training, 11)
 
 
+@pytest.mark.parametrize("at_least", [True, False], ids=["least", "224"])
 @pytest.mark.parametrize(("network", "num_layers"), ALL)
-def test_a_network_maps_images_to_one_number_a_class(network: str, num_layers: int) -> None:
-    edge = PIXELS.get(network, 224)
-    block = layers_of(network, num_layers)
-    symbol = block(mx.sym.var("data"))
+def test_a_network_maps_images_to_one_number_a_class(network: str, num_layers: int, at_least: bool) -> None:
+    least = NETWORK_LEAST_PIXELS[network]
+    edge = least if at_least else max(224, least)
+    symbol = layers_of(network, num_layers)(mx.sym.var("data"))
     _, outputs, _ = symbol.infer_shape(data=(1, 3, edge, edge))
     assert outputs == [(1, 11)]
+
+
+@pytest.mark.parametrize("network", ["alexnet", "inception_v3", "vgg"])
+def test_no_network_takes_smaller_images_than_its_least(network: str) -> None:
+    edge = NETWORK_LEAST_PIXELS[network] - 1
+    symbol = layers_of(network, NETWORK_LAYERS[network][0])(mx.sym.var("data"))
+    with pytest.raises(mx.base.MXNetError):
+        symbol.infer_shape(data=(1, 3, edge, edge))
 
 
 @pytest.mark.parametrize("num_layers", NETWORK_LAYERS["resnet"])

@@ -25,7 +25,9 @@ class RecordIOChunk:
             if isinstance(outcome, Packed)
         ]
         self._idx.write("".join(f"{item.record_id}\t{start + outcome.start}\n" for item, outcome in packed).encode())
-        self._lst.write("".join(format_list_line(item.record_id, item.labels, item.name) for item, _ in packed).encode())
+        self._lst.write(
+            "".join(format_list_line(item.record_id, item.labels, item.name) for item, _ in packed).encode()
+        )
         self._rec.write(batch.data)
 
 
