@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from rich.console import Console
 
 from imagenet_ops import commit
 from imagenet_ops.adapters.object_store import open_store
 from imagenet_ops.catalogue import find_dataset, list_datasets, load_dataset
 from imagenet_ops.deployment import read_deployment
 from imagenet_ops.errors import ConfigError, ImagenetOpsError
-from imagenet_ops.progress import LogProgress, Progress, TerminalProgress
+from imagenet_ops.im2rec.command import add_im2rec_parser
+from imagenet_ops.progress import choose_progress
+from imagenet_ops.records.commands import add_records_parser
 
 _STAGES = "download, untar, filter_rare_classes, sample_validation, pack_recordio, verify, train"
 
@@ -57,6 +58,9 @@ def _build_parser() -> argparse.ArgumentParser:
     run.add_argument("--dry-run", action="store_true", help="say what would be reused and what would be built")
     run.set_defaults(run=_run)
 
+    add_records_parser(commands)
+    add_im2rec_parser(commands)
+
     summary = commands.add_parser("summary", help="what was built", description="Shows a built dataset and its model.")
     _add_dataset_options(summary)
     summary.set_defaults(run=_summary)
@@ -89,14 +93,10 @@ def _build_context(options: argparse.Namespace) -> Any:
 
     deployment = read_deployment()
     overrides = dict(_parse_override(text) for text in options.set)
-    console = Console(stderr=True)
-    progress: Progress = TerminalProgress(console) if console.is_terminal else LogProgress()
-    if console.is_terminal:
-        logging.getLogger().setLevel(logging.WARNING)  # the bar tells; lines between would tear it
     return StageContext(
         store=open_store(deployment.store_url),
         dataset=load_dataset(find_dataset(deployment.catalogue, options.dataset), overrides),
-        progress=progress,
+        progress=choose_progress(),
         trainer_python=deployment.trainer_python,
     )
 

@@ -28,6 +28,15 @@ class Progress(Protocol):
     def task(self, title: str, total: int | None, unit: str) -> AbstractContextManager[Task]: ...
 
 
+def choose_progress() -> Progress:
+    """A bar where standard error is a terminal; there the log's lines below WARNING would tear it, and are left out."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return LogProgress()
+    logging.getLogger().setLevel(logging.WARNING)
+    return TerminalProgress(console)
+
+
 class LogProgress:
     """A line every ten seconds, and one at the end with the rate."""
 

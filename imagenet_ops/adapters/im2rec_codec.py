@@ -14,8 +14,9 @@ import numpy as np
 from cv2.typing import MatLike
 from numpy.typing import NDArray
 
+from imagenet_ops.adapters.stored_image import StoredImage, Treatment
 from imagenet_ops.adapters.unusable_image import UnusableImage
-from imagenet_ops.domain.image_header import NotAnImage, read_image_header
+from imagenet_ops.domain.image_header import ImageHeader, NotAnImage, read_image_header
 
 _MAX_JPEG_EDGE = 65_500  # libjpeg's JPEG_MAX_DIMENSION
 _JPEG, _END_OF_IMAGE = b"\xff\xd8\xff", b"\xff\xd9"
@@ -38,20 +39,22 @@ class Im2recCodec:
     encoding: Literal[".jpg", ".png"] = ".jpg"
     pass_through: bool = False
 
-    def transcode(self, data: bytes) -> bytes:
+    def transcode(self, data: bytes) -> StoredImage:
         """Raises UnusableImage for what OpenCV can't read or write, and for a JPEG that is cut short.
 
         With `pass_through` for what is no image; whether an image is whole is not looked at then.
         """
         if self.pass_through:
-            _require_image(data)
-            return data
+            width, height = _read_size(data)
+            return StoredImage(data, "kept", width, height, 0, None)
         pixels = _decode(data, self.color)
+        short_edge = min(pixels.shape[:2])
         if self.center_crop:
             pixels = _crop(pixels)
         if self.resize:
             pixels = self._resize(pixels)
-        return self._encode(pixels)
+        height, width = pixels.shape[:2]
+        return StoredImage(self._encode(pixels), _treatment(short_edge, min(width, height)), width, height, 0, pixels)
 
     def _resize(self, pixels: MatLike) -> MatLike:
         """The long edge is cut down to whole pixels."""
@@ -105,25 +108,34 @@ def _crop(pixels: MatLike) -> MatLike:
     return pixels[top : top + edge, left : left + edge]
 
 
-def _require_image(data: bytes) -> None:
-    """A JPEG or PNG by its header, or whatever else OpenCV can read."""
+def _treatment(short_edge: int, stored_short_edge: int) -> Treatment:
+    if short_edge == stored_short_edge:
+        return "reencoded"
+    return "shrunk" if stored_short_edge < short_edge else "enlarged"
+
+
+def _read_size(data: bytes) -> tuple[int, int]:
+    """(width, height) of a JPEG or PNG by its header, or of whatever else OpenCV can read."""
     try:
-        _read_header(data)
+        header = _read_header(data)
+        return header.width, header.height
     except NotAnImage as reason:
-        if _read_pixels(data, cv2.IMREAD_REDUCED_GRAYSCALE_8) is None:
+        pixels = _read_pixels(data, cv2.IMREAD_UNCHANGED)
+        if pixels is None:
             raise UnusableImage(str(reason)) from reason
+        return pixels.shape[1], pixels.shape[0]
 
 
 def _describe(data: bytes) -> str:
     """Why OpenCV could not read it."""
     try:
-        return f"{_read_header(data).upper()} damaged"
+        return f"{_read_header(data).format.upper()} damaged"
     except NotAnImage as reason:
         return str(reason)
 
 
-def _read_header(data: bytes) -> str:
-    return read_image_header(lambda offset, num_bytes: data[offset : offset + num_bytes]).format
+def _read_header(data: bytes) -> ImageHeader:
+    return read_image_header(lambda offset, num_bytes: data[offset : offset + num_bytes])
 
 
 def _has_end(jpeg: bytes) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ class StoredImage(NamedTuple):
     width: int
     height: int
     num_dropped_bytes: int
-    pixels: Pixels | None
+    pixels: NDArray[Any] | None
 
 
 class Codec(Protocol):

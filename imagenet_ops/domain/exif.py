@@ -1,7 +1,7 @@
 """The orientation that a camera wrote into a JPEG or PNG.
 
-Source: Exif 2.32 (CIPA DC-008) §4.6.4 tag 0x0112, in a TIFF. In a JPEG it lies in an APP1 segment behind `Exif\\0\\0`, in a
-PNG in an eXIf chunk (https://www.w3.org/TR/png/ §11.3.4.5).
+Source: Exif 2.32 (CIPA DC-008) §4.6.4 tag 0x0112, in a TIFF. In a JPEG it lies in an APP1 segment behind
+`Exif\\0\\0`, in a PNG in an eXIf chunk (https://www.w3.org/TR/png/ §11.3.4.5).
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from imagenet_ops.im2rec.folder_walk import FoundImage, find_images
 from imagenet_ops.im2rec.list_files import come_from_one_run, find_lists, read_list
 from imagenet_ops.im2rec.listing import PlannedList, find_undecodable, find_unlistable, plan_lists, write_lists
 from imagenet_ops.im2rec.options import Im2recOptions, parse_options
+from imagenet_ops.progress import Progress, choose_progress
 from imagenet_ops.records.options import Commands
 from imagenet_ops.records.output import Outputs
 from imagenet_ops.records.texts import format_count, format_name
@@ -52,10 +53,10 @@ def _make_lists(options: Im2recOptions) -> None:
     lists = plan_lists(images, options)
     if options.dry_run:
         _print_plan(f"{_describe_list(planned)}{_describe_old(planned.path)}" for planned in lists)
-    elif options.recursive:
-        _print_labels(folders)
     with Outputs(force=True, dry_run=options.dry_run) as outputs:
         write_lists(lists, outputs)
+    if options.recursive and not options.dry_run:
+        _print_labels(folders)
     _warn_of_names(images)
     _warn_of_lists(options.prefix, lists, num_images=len(images))
 
@@ -70,7 +71,7 @@ def _warn_of_names(images: Sequence[FoundImage]) -> None:
         )
     if paths := find_undecodable(images):
         log.warning(
-            "%s with a name that is no UTF-8, which the lists keep byte for byte: im2rec.py can't read them: %s",
+            "%s with a name that is no UTF-8, which the lists keep byte for byte; im2rec.py can't read them: %s",
             format_count(len(paths), "image"),
             _name_some(paths),
         )
@@ -80,7 +81,7 @@ def _warn_of_lists(prefix: Path, lists: Sequence[PlannedList], num_images: int) 
     for planned in lists:
         log.info("%s", _describe_list(planned))
     if num_left := num_images - sum(len(planned.images) for planned in lists):
-        log.warning("%s of %s in no list, for the ratios are rounded down", f"{num_left:,}", f"{num_images:,}")
+        log.warning("%s of %s images are in no list, for shares are rounded down", f"{num_left:,}", f"{num_images:,}")
     if num_empty := sum(not planned.images for planned in lists):
         log.warning("%s without an image", format_count(num_empty, "list"))
     if not prefix.is_dir() and (others := set(find_lists(prefix)) - {planned.path for planned in lists}):
@@ -107,14 +108,15 @@ def _pack_lists(options: Im2recOptions) -> int:
     if options.dry_run:
         _print_plan(_describe_packing(list_path) for list_path in lists)
         return 0
-    return max(_pack_list(options, list_path) for list_path in lists)
+    progress = choose_progress()
+    return max(_pack_list(options, list_path, progress) for list_path in lists)
 
 
-def _pack_list(options: Im2recOptions, list_path: Path) -> int:
+def _pack_list(options: Im2recOptions, list_path: Path, progress: Progress) -> int:
     from imagenet_ops.im2rec.packing import describe_skipped, pack_list
 
     try:
-        packed = pack_list(options, list_path)
+        packed = pack_list(options, list_path, progress)
     except DataError as error:
         log.error("%s", error)
         return 1
@@ -122,7 +124,8 @@ def _pack_list(options: Im2recOptions, list_path: Path) -> int:
     name, count = format_name(packed.rec_path), format_count(packed.num_records, "record")
     log.log(level, "%s: %s, %s", name, count, describe_skipped(packed.reasons))
     if packed.num_repeated_ids:
-        log.warning("%s: %s of an id that is there before: an index finds one of them", name, packed.num_repeated_ids)
+        repeated = format_count(packed.num_repeated_ids, "record")
+        log.warning("%s: %s with the id of an earlier one; an index leads to one of them", name, repeated)
     return 0
 
 

@@ -60,6 +60,11 @@ def read_list(path: Path, report: Callable[[int, str], None]) -> Iterator[Listed
                 report(number, str(reason))
 
 
+def count_lines(path: Path) -> int:
+    with open(path, "rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b""))
+
+
 def _parse_line(line: str) -> ListedImage:
     """Raises ValueError, with the reason, for a line that no record can be made of."""
     fields = [field.strip() for field in line.split("\t")]
@@ -84,7 +89,7 @@ def _parse_record_id(text: str) -> int:
 def _parse_labels(texts: Sequence[str]) -> tuple[float, ...]:
     try:
         labels = tuple(map(float, texts))
-        struct.pack(f"{len(labels)}f", *labels)
+        struct.pack(f"<{len(labels)}f", *labels)
     except ValueError:
         raise ValueError("a label that is no number") from None
     except OverflowError:

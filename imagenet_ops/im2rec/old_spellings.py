@@ -16,24 +16,23 @@ _TRUE, _FALSE = {"true", "t", "yes", "1"}, {"false", "f", "no", "0"}
 def find_old_spelling(arguments: Sequence[str]) -> str | None:
     """What to write instead of the first old spelling in a command line that was refused; None where there is none."""
     for argument, following in pairwise([*arguments, ""]):
-        given, equals, value = argument.partition("=")
-        name = given.replace("_", "-")
-        value = (value if equals else following).lower()
-        written = (
-            f"`{given}{equals or ' '}{value if equals else following}`" if value in _TRUE | _FALSE else f"`{given}`"
-        )
-        if name == "--shuffle":
-            return f"{written}: since MXNet 1.1 the shuffle needs no option; {_replace_shuffle(value)}"
-        if name in _SWITCHES and value in _TRUE | _FALSE:
-            return f"{written}: since MXNet 1.1 `{name}` takes no value; {_replace_switch(name, value)}"
-        if name.startswith("--") and (name in _RENAMED or name != given):
-            return f"`{given}`: write `{_RENAMED.get(name, name)}`"
+        option, equals, attached = argument.partition("=")
+        if option.startswith("--") and (advice := _advise(option, equals or " ", attached if equals else following)):
+            return advice
     return None
 
 
-def _replace_shuffle(value: str) -> str:
-    return "write `--no-shuffle` to go without it" if value in _FALSE else "leave it out"
-
-
-def _replace_switch(name: str, value: str) -> str:
-    return f"leave `{name}` out" if value in _FALSE else f"write `{name}`"
+def _advise(option: str, between: str, value: str) -> str | None:
+    name = option.replace("_", "-")
+    is_false = value.lower() in _FALSE
+    has_value = is_false or value.lower() in _TRUE
+    written = f"{option}{between}{value}" if has_value else option
+    if name == "--shuffle":
+        rest = "write `--no-shuffle`" if is_false else "leave it out"
+        return f"`{written}`: since MXNet 1.1 lists are shuffled without it; {rest}"
+    if name in _SWITCHES and has_value:
+        rest = "leave it out" if is_false else f"write `{name}`"
+        return f"`{written}`: since MXNet 1.1 `{name}` takes no value; {rest}"
+    if name in _RENAMED or name != option:
+        return f"`{option}`: write `{_RENAMED.get(name, name)}`"
+    return None

@@ -7,56 +7,73 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
 
 from imagenet_ops.adapters.im2rec_codec import Im2recCodec
-from imagenet_ops.adapters.unusable_image import UnusableImage
-from imagenet_ops.domain.recordio import ImageRecord, encode_record, pack_image
 from imagenet_ops.errors import DataError
-from imagenet_ops.im2rec.list_files import ListedImage, read_list
+from imagenet_ops.im2rec.list_files import ListedImage, count_lines, read_list
 from imagenet_ops.im2rec.options import Im2recOptions
 from imagenet_ops.im2rec.quarantine import Quarantine
+from imagenet_ops.packer.items import Batch, Packed, PackItem
+from imagenet_ops.packer.messages import Setup
+from imagenet_ops.packer.packing import pack_in_order
+from imagenet_ops.packer.readers import FolderReader
+from imagenet_ops.progress import Progress
 from imagenet_ops.records.id_set import IdSet
-from imagenet_ops.records.output import Outputs
+from imagenet_ops.records.output import OutputFile, Outputs
 from imagenet_ops.records.texts import format_count, format_name
 
 
-@dataclass
 class PackedList:
-    """What became of a list's lines."""
+    """The two files under way, and what became of the list's lines."""
 
-    rec_path: Path
-    reasons: Counter[str]
-    num_records: int = 0
-    num_repeated_ids: int = 0
+    def __init__(self, rec: OutputFile, idx: OutputFile, root: Path, quarantine: Quarantine) -> None:
+        self.rec_path, self.reasons = rec.path, quarantine.reasons
+        self.num_records = self.num_repeated_ids = 0
+        self._rec, self._idx, self._root, self._quarantine = rec, idx, root, quarantine
+        self._record_ids = IdSet()
 
     @property
     def num_skipped(self) -> int:
         return self.reasons.total()
 
+    def add(self, batch: Batch) -> None:
+        for item, outcome in zip(batch.items, batch.outcomes, strict=True):
+            if isinstance(outcome, Packed):
+                self._idx.write(b"%d\t%d\n" % (item.record_id, self._rec.num_bytes + outcome.start))
+                self.num_records += 1
+                self.num_repeated_ids += not self._record_ids.add(item.record_id)
+            else:
+                self._quarantine.add_image(item.record_id, item.place, outcome.reason, self._root / item.place)
+        self._rec.write(batch.data)
 
-def pack_list(options: Im2recOptions, list_path: Path) -> PackedList:
+
+def pack_list(options: Im2recOptions, list_path: Path, progress: Progress) -> PackedList:
     """Writes over an older `.rec` and `.idx`, both at once. What can't be packed is quarantined.
 
     Raises DataError, and leaves both as they were, where that is more than the options allow.
     """
-    codec = _build_codec(options)
     with (
         Outputs(inputs=[list_path], force=True) as outputs,
         Quarantine(options.quarantine / list_path.stem) as quarantine,
+        progress.task(list_path.stem, count_lines(list_path), "images") as task,
     ):
         idx, rec = (outputs.create(list_path.with_suffix(suffix)) for suffix in (".idx", ".rec"))
-        packed = PackedList(rec.path, quarantine.reasons)
-        record_ids = IdSet()
-        for image in read_list(list_path, quarantine.add_line):
-            if encoded := _pack_image(options, codec, image, quarantine):
-                idx.write(b"%d\t%d\n" % (image.record_id, rec.num_bytes))
-                rec.write(encoded)
-                packed.num_records += 1
-                packed.num_repeated_ids += not record_ids.add(image.record_id)
+        packed = PackedList(rec, idx, options.root, quarantine)
+        items = (_item(options, image) for image in read_list(list_path, quarantine.add_line))
+        setup = Setup(FolderReader(options.root), _build_codec(options))
+        with closing(pack_in_order(items, setup, options.num_thread)) as batches:
+            for batch in batches:
+                packed.add(batch)
+                task.advance(len(batch.items))
         _require_enough(options, packed, quarantine)
     return packed
+
+
+def _item(options: Im2recOptions, image: ListedImage) -> PackItem:
+    labels = image.labels if options.pack_label else image.labels[:1]
+    return PackItem(image.record_id, labels, image.path, image.path)
 
 
 def _build_codec(options: Im2recOptions) -> Im2recCodec:
@@ -68,27 +85,6 @@ def _build_codec(options: Im2recOptions) -> Im2recCodec:
         encoding=options.encoding,
         pass_through=options.pass_through,
     )
-
-
-def _pack_image(options: Im2recOptions, codec: Im2recCodec, image: ListedImage, quarantine: Quarantine) -> bytes | None:
-    """The record's bytes in the file; None for an image that went into quarantine."""
-    data = None
-    try:
-        data = _read_file(options.root / image.path)
-        labels = image.labels if options.pack_label else image.labels[:1]
-        return encode_record(pack_image(ImageRecord(image.record_id, labels, codec.transcode(data))))
-    except UnusableImage as reason:
-        quarantine.add_image(image, str(reason), data)
-    except DataError:
-        quarantine.add_image(image, "too large for a record", data)
-    return None
-
-
-def _read_file(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UnusableImage(f"file can't be read: {error.strerror}") from error
 
 
 def _require_enough(options: Im2recOptions, packed: PackedList, quarantine: Quarantine) -> None:

@@ -13,14 +13,13 @@ from collections import Counter
 from pathlib import Path
 from typing import TextIO
 
-from imagenet_ops.im2rec.list_files import ListedImage
-
 MAX_COPIED_BYTES = 2**28
+_SUFFIX = ".unusable"
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 class Quarantine:
-    """Of one list. It makes its folder with the first entry, and writes over that of an earlier run."""
+    """Of one list. It makes its folder with the first entry, and takes those of an earlier run away."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -29,7 +28,8 @@ class Quarantine:
         self._file: TextIO | None = None
 
     def __enter__(self) -> Quarantine:
-        self._path.unlink(missing_ok=True)
+        for path in (self._path, *self.folder.glob(f"*{_SUFFIX}")):
+            path.unlink(missing_ok=True)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -40,13 +40,14 @@ class Quarantine:
         """A line of the list that can't be read."""
         self._tell("", f"line {number}", reason, "")
 
-    def add_image(self, image: ListedImage, reason: str, data: bytes | None) -> None:
-        """`data` is None where the file could not be read. Beyond MAX_COPIED_BYTES images are only listed."""
+    def add_image(self, record_id: int, path: str, reason: str, source: Path) -> None:
+        """Copies the file `source` where it can be read. Beyond MAX_COPIED_BYTES images are only listed."""
+        data = _read(source)
         name = ""
         if data is not None and self._num_copied_bytes + len(data) <= MAX_COPIED_BYTES:
-            name = f"{image.record_id}_{_UNSAFE.sub('_', image.path)[-80:]}.unusable"
+            name = f"{record_id}_{_UNSAFE.sub('_', path)[-80:]}{_SUFFIX}"
             self._num_copied_bytes += len(data)
-        self._tell(str(image.record_id), image.path, reason, name)
+        self._tell(str(record_id), path, reason, name)
         if data is not None and name:
             (self.folder / name).write_bytes(data)
 
@@ -60,3 +61,10 @@ class Quarantine:
     @property
     def _path(self) -> Path:
         return self.folder / "reasons.tsv"
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes() if path.is_file() else None
+    except OSError:
+        return None

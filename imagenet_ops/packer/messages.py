@@ -16,7 +16,7 @@ class Reader(Protocol):
     """Where the images lie; goes to the worker as it is."""
 
     def read(self, item: PackItem) -> bytes:
-        """The item's bytes. Raises StorageError or DataError, naming the item."""
+        """The item's bytes. Raises UnusableImage to have it skipped, StorageError, naming it, to end the packing."""
 
 
 class Setup(NamedTuple):

@@ -8,6 +8,7 @@ from queue import Queue
 from threading import Thread
 from typing import NamedTuple
 
+from imagenet_ops.adapters.unusable_image import UnusableImage
 from imagenet_ops.packer.items import PackItem
 from imagenet_ops.packer.messages import Block, Reader
 
@@ -16,12 +17,12 @@ _PIECES_AHEAD = 2
 
 
 class Piece(NamedTuple):
-    """Some of a block's items with their bytes: about 1 MiB, or one image that is larger. None for a refused item."""
+    """Some of a block's items with their bytes, or why there are none: about 1 MiB, or one image that is larger."""
 
     block: int
     first: int
     items: list[PackItem]
-    images: list[bytes | None]
+    images: list[bytes | UnusableImage]
     ends_block: bool
 
 
@@ -51,12 +52,20 @@ class ReadAhead:
             self._pieces.put(error)
 
     def _read_block(self, block: Block) -> None:
-        start, num_bytes, images = 0, 0, list[bytes | None]()
+        start, num_bytes, images = 0, 0, list[bytes | UnusableImage]()
         for stop, item in enumerate(block.items, start=1):
-            data = None if item.refused else self._reader.read(item)
-            images.append(data)
-            num_bytes += len(data or b"")
+            image = self._read(item)
+            images.append(image)
+            num_bytes += len(image) if isinstance(image, bytes) else 0
             if num_bytes >= _PIECE_BYTES or stop == len(block.items):
                 ends = stop == len(block.items)
                 self._pieces.put(Piece(block.number, block.first + start, block.items[start:stop], images, ends))
                 start, num_bytes, images = stop, 0, []
+
+    def _read(self, item: PackItem) -> bytes | UnusableImage:
+        if item.refused:
+            return UnusableImage(item.refused)
+        try:
+            return self._reader.read(item)
+        except UnusableImage as reason:
+            return reason

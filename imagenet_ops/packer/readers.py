@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from imagenet_ops.adapters.object_store import ObjectStore, open_store
-from imagenet_ops.errors import ChecksumMismatch, DataError, StorageError
+from imagenet_ops.adapters.unusable_image import UnusableImage
+from imagenet_ops.errors import ChecksumMismatch, StorageError
 from imagenet_ops.packer.items import PackItem
+
+_NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.ELOOP, errno.ENAMETOOLONG)
 
 
 @dataclass(frozen=True)
@@ -34,14 +39,15 @@ class StoreReader:
 
 @dataclass(frozen=True)
 class FolderReader:
-    """Items are whole files below `root`."""
+    """Items are whole files below `root`; one that is not there is skipped like an unusable image."""
 
     root: Path
 
     def read(self, item: PackItem) -> bytes:
         try:
-            return (self.root / item.place).read_bytes()
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
-            raise DataError(f"{error.filename}: a file expected, {(error.strerror or '').lower()}") from error
+            with open(os.path.join(self.root, item.place), "rb", buffering=0) as file:  # noqa: PTH118
+                return file.read()
         except OSError as error:
-            raise StorageError(f"{error.filename}: {error.strerror}") from error
+            if error.errno in _NOT_THERE:
+                raise UnusableImage(f"file can't be read: {error.strerror}") from error
+            raise StorageError(f"{item.place}: {error.strerror}") from error

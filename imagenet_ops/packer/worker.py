@@ -63,9 +63,9 @@ class Worker:
         if piece.ends_block and self._outcomes:
             self._send(piece.block)
 
-    def _pack_item(self, item: PackItem, data: bytes | None) -> tuple[Outcome, list[bytes]]:
-        if data is None:
-            return Skipped(item.refused or ""), []
+    def _pack_item(self, item: PackItem, data: bytes | UnusableImage) -> tuple[Outcome, list[bytes]]:
+        if isinstance(data, UnusableImage):
+            return Skipped(str(data)), []
         try:
             stored = self._codec.transcode(data)
             encoded = encode_image(ImageRecord(item.record_id, item.labels, stored.image))

@@ -10,7 +10,7 @@ from functools import wraps
 from pathlib import Path
 from typing import TypeAlias
 
-from imagenet_ops.progress import LogProgress, Progress, TerminalProgress
+from imagenet_ops.progress import choose_progress
 from imagenet_ops.records.reading import RecordReader
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -38,11 +38,7 @@ def add_force(parser: argparse.ArgumentParser) -> None:
 
 
 def build_reader(options: argparse.Namespace) -> RecordReader:
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    progress: Progress = TerminalProgress(console) if console.is_terminal else LogProgress()
-    return RecordReader(salvage=options.salvage, progress=progress)
+    return RecordReader(salvage=options.salvage, progress=choose_progress())
 
 
 def whole_number(least: int, greatest: int = sys.maxsize) -> Callable[[str], int]:

@@ -85,7 +85,7 @@ class OutputFile:
         self.path, self._aside, self._sync = path, aside, sync
         self.num_bytes = 0
 
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes | memoryview) -> None:
         if self._aside:
             with _write_errors(self.path):
                 self._aside.write(data)

@@ -6,7 +6,7 @@ from typing import Literal
 
 from imagenet_ops.adapters.codec_versions import codec_versions
 from imagenet_ops.adapters.fast_codec import FastCodec
-from imagenet_ops.adapters.im2rec_profile import Im2recProfile
+from imagenet_ops.adapters.im2rec_codec import Im2recCodec
 from imagenet_ops.adapters.stored_image import Codec
 from imagenet_ops.settings import Settings
 from imagenet_ops.stages.stage import StageContext
@@ -48,7 +48,7 @@ def codec_of(profile: Profile) -> dict[str, str]:
 
 def build_codec(settings: PackSettings) -> Codec:
     if settings.profile == "im2rec":
-        return Im2recProfile(resize=settings.short_edge_pixels, quality=settings.jpeg_quality)
+        return Im2recCodec(resize=settings.short_edge_pixels, quality=settings.jpeg_quality)
     return FastCodec(
         short_edge_pixels=settings.short_edge_pixels,
         long_edge_pixels=settings.long_edge_pixels,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from imagenet_ops.domain.recordio import MAGIC, ImageRecord, iterate_records, unpack_image
-from imagenet_ops.errors import ChecksumMismatch, DataError, ProcessFailed
+from imagenet_ops.errors import ChecksumMismatch, ProcessFailed, StorageError
 from imagenet_ops.packer.items import Batch, Packed, PackItem, Skipped
 from imagenet_ops.packer.messages import Setup
 from imagenet_ops.packer.packing import Limits, pack_in_order
@@ -23,7 +23,7 @@ from imagenet_ops.packer.shared_memory import SLOT_BYTES
 from imagenet_ops.packer.worker_process import close_idle_workers
 from tests.packer.codecs import ObedientCodec
 
-QUICK = Limits(max_seconds=0.6, max_resident_bytes=200 * 2**20)
+USUAL, QUICK = Limits(), Limits(max_seconds=0.6)
 
 
 def write_images(folder: Path, images: list[bytes]) -> list[PackItem]:
@@ -33,7 +33,7 @@ def write_images(folder: Path, images: list[bytes]) -> list[PackItem]:
     return [PackItem(number, (number % 7,), f"image {number}", f"{number}") for number in range(len(images))]
 
 
-def pack(folder: Path, items: list[PackItem], num_workers: int = 2, limits: Limits = QUICK) -> list[Batch]:
+def pack(folder: Path, items: list[PackItem], num_workers: int = 2, limits: Limits = USUAL) -> list[Batch]:
     """The batches, with a copy of their data."""
     setup = Setup(FolderReader(folder), ObedientCodec())
     return [
@@ -108,20 +108,20 @@ def test_several_labels_and_large_ids_reach_the_record(tmp_path: Path) -> None:
 
 
 FAULTS = {
-    "crash": "decoder was killed by SIGSEGV",
-    "hang": "takes longer than 0.6 s",
-    "hog": "needs more than 209,715,200 bytes of memory",
+    "crash": ("decoder was killed by SIGSEGV", USUAL),
+    "hang": ("takes longer than 0.6 s", QUICK),
+    "hog": ("needs more than 209,715,200 bytes of memory", Limits(max_resident_bytes=200 * 2**20)),
 }
 
 
-@pytest.mark.parametrize(("kind", "reason"), FAULTS.items(), ids=FAULTS.keys())
+@pytest.mark.parametrize(("kind", "reason", "limits"), [(kind, *fault) for kind, fault in FAULTS.items()], ids=FAULTS)
 @pytest.mark.parametrize("place", [0, 33, 69])
 def test_an_image_that_ends_its_worker_twice_is_skipped_and_no_other(
-    tmp_path: Path, kind: str, reason: str, place: int
+    tmp_path: Path, kind: str, reason: str, limits: Limits, place: int
 ) -> None:
     images = [b"image %d" % number for number in range(70)]
     images[place] = kind.encode()
-    batches = pack(tmp_path, write_images(tmp_path, images))
+    batches = pack(tmp_path, write_images(tmp_path, images), limits=limits)
     assert items_of(batches) == list(range(70))
     assert reasons_of(batches) == {place: reason}
     assert [record.image for record in records_of(batches)] == [image for image in images if image != images[place]]
@@ -156,11 +156,26 @@ def test_an_unforeseen_error_of_the_codec_ends_the_packing(tmp_path: Path) -> No
         pack(tmp_path, write_images(tmp_path, [b"image", b"raise"]))
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_skipped(tmp_path: Path) -> None:
+    items = write_images(tmp_path, [b"image"] * 4)
+    (tmp_path / "1").unlink()
+    (tmp_path / "2").unlink()
+    (tmp_path / "2").mkdir()
+    batches = pack(tmp_path, items)
+    assert reasons_of(batches) == {
+        1: "file can't be read: No such file or directory",
+        2: "file can't be read: Is a directory",
+    }
+    assert len(records_of(batches)) == 2
+
+
+def test_a_file_that_does_not_answer_ends_the_packing(tmp_path: Path) -> None:
+    """A named pipe without a writer: reading it waits for ever, as a dead network disk does."""
     items = write_images(tmp_path, [b"image"] * 3)
     (tmp_path / "1").unlink()
-    with pytest.raises(DataError, match=r"/1: a file expected, no such file or directory"):
-        pack(tmp_path, items)
+    os.mkfifo(tmp_path / "1")
+    with pytest.raises(StorageError, match=r"nothing could be read for \d+ s"):
+        pack(tmp_path, items, limits=Limits(max_read_seconds=1.0))
 
 
 def test_a_range_behind_the_end_of_its_object_is_named(tmp_path: Path) -> None:
@@ -204,7 +219,7 @@ def test_a_stopped_worker_is_replaced_and_nothing_is_lost(tmp_path: Path) -> Non
                 os.kill(min(children_now() - before), signal.SIGSTOP)
             yield batch._replace(data=memoryview(bytes(batch.data)))
 
-    batches = list(stop_one(pack_in_order(items, setup, 2, QUICK)))
+    batches = list(stop_one(pack_in_order(items, setup, 2, Limits(max_seconds=2))))
     assert items_of(batches) == list(range(100))
     assert reasons_of(batches) == {}
     assert len(records_of(batches)) == 100

@@ -1,0 +1,67 @@
+"""make bench NAME=odd_images: what becomes of odd images, as the table of docs/odd_images.md.
+
+Beside the two profiles stands what im2rec.py does: the same OpenCV calls, without a look at whether an image is whole.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+
+import cv2
+import numpy as np
+
+from imagenet_ops.adapters.fast_codec import FastCodec
+from imagenet_ops.adapters.im2rec_codec import Im2recCodec
+from imagenet_ops.adapters.stored_image import Codec
+from imagenet_ops.adapters.unusable_image import UnusableImage
+from tests.odd_images import odd_images
+
+SHORT_EDGE, QUALITY = 48, 90
+
+
+def main() -> None:
+    fast, im2rec = FastCodec(SHORT_EDGE, QUALITY), Im2recCodec(SHORT_EDGE, quality=QUALITY)
+    print("| what | `fast` | `im2rec` | im2rec.py |\n|---|---|---|---|")
+    images = odd_images()
+    for name, data in images.items():
+        print(f"| {name} | {describe(fast, data)} | {describe(im2rec, data)} | {describe_original(data)} |")
+    print(json.dumps({"num_kinds": len(images)}))
+
+
+def describe(codec: Codec, data: bytes) -> str:
+    """`shrunk to 72 × 48` or `skipped: JPEG cut short`."""
+    try:
+        stored = codec.transcode(data)
+    except UnusableImage as reason:
+        return f"skipped: {reason}"
+    dropped = f", {stored.num_dropped_bytes:,} bytes of metadata dropped" if stored.num_dropped_bytes else ""
+    return f"{stored.treatment}, {stored.width} × {stored.height}{_colours(stored.image)}{dropped}"
+
+
+def describe_original(data: bytes) -> str:
+    with tempfile.NamedTemporaryFile(suffix=".JPEG") as file:
+        file.write(data)
+        file.flush()
+        pixels = cv2.imread(file.name, cv2.IMREAD_COLOR)
+    if pixels is None:
+        return "left out, exit code 0"
+    height, width = pixels.shape[:2]
+    size = (SHORT_EDGE, height * SHORT_EDGE // width) if height > width else (width * SHORT_EDGE // height, SHORT_EDGE)
+    if max(size) > 65_500:
+        return "left out, exit code 0"
+    return f"{size[0]} × {size[1]}{', partly grey' if _is_partly_grey(pixels) else ''}"
+
+
+def _is_partly_grey(pixels: np.ndarray) -> bool:
+    """Whether the last rows are one flat grey, as OpenCV fills up what is missing."""
+    return bool(len(pixels) > 8 and np.ptp(pixels[-4:].reshape(-1, 3), axis=0).max() == 0)
+
+
+def _colours(image: bytes) -> str:
+    pixels = cv2.imdecode(np.frombuffer(image, np.uint8), cv2.IMREAD_UNCHANGED)
+    return " grey" if pixels.ndim == 2 else ""
+
+
+if __name__ == "__main__":
+    main()
