@@ -57,7 +57,7 @@ def test_an_image_becomes_what_opencv_makes_of_its_file(name: str, encoding: str
     pixels = cv2.imread(str(path), color)
     parameter = cv2.IMWRITE_JPEG_QUALITY if encoding == ".jpg" else cv2.IMWRITE_PNG_COMPRESSION
     expected = cv2.imencode(encoding, pixels, [parameter, 7])[1].tobytes()
-    assert Im2recCodec(color=color, encoding=encoding, quality=7).transcode(IMAGES[name]) == expected
+    assert Im2recCodec(color=color, encoding=encoding, quality=7).transcode(IMAGES[name]).image == expected
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,23 @@ def test_an_image_becomes_what_opencv_makes_of_its_file(name: str, encoding: str
 def test_the_short_edge_is_resized_and_the_long_edge_rounded_down(
     width: int, height: int, expected: tuple[int, int]
 ) -> None:
-    image = Im2recCodec(resize=50).transcode(png(width, height))
+    image = Im2recCodec(resize=50).transcode(png(width, height)).image
     assert cv2.imdecode(np.frombuffer(image, np.uint8), 1).shape[1::-1] == expected
+
+
+@pytest.mark.parametrize(
+    ("codec", "expected"),
+    [
+        (Im2recCodec(), ("reencoded", 80, 60)),
+        (Im2recCodec(resize=30), ("shrunk", 40, 30)),
+        (Im2recCodec(resize=90), ("enlarged", 120, 90)),
+        (Im2recCodec(center_crop=True), ("reencoded", 60, 60)),
+        (Im2recCodec(pass_through=True, resize=30), ("kept", 80, 60)),
+    ],
+)
+def test_it_is_told_what_became_of_an_image(codec: Im2recCodec, expected: tuple[str, int, int]) -> None:
+    stored = codec.transcode(jpeg(80, 60))
+    assert (stored.treatment, stored.width, stored.height) == expected
 
 
 @pytest.mark.parametrize(("width", "height"), [(9, 4), (4, 9), (8, 5), (5, 5), (1, 2)])
@@ -78,7 +93,7 @@ def test_the_square_in_the_middle_is_cut_out(width: int, height: int) -> None:
     data = cv2.imencode(".png", pixels)[1].tobytes()
     edge = min(width, height)
     top, left = (height - edge) // 2, (width - edge) // 2
-    square = cv2.imdecode(np.frombuffer(codec.transcode(data), np.uint8), 1)
+    square = cv2.imdecode(np.frombuffer(codec.transcode(data).image, np.uint8), 1)
     np.testing.assert_array_equal(square, pixels[top : top + edge, left : left + edge])
 
 
@@ -97,12 +112,13 @@ def test_a_jpeg_that_is_cut_anywhere_is_refused(whole: bytes) -> None:
 @pytest.mark.parametrize("behind", [b"\0", bytes(5000), b"\xff\xda\xff\xda", b"\n", photograph(30, 30, seed=9)[:-2]])
 def test_what_follows_a_jpegs_end_does_not_matter(behind: bytes) -> None:
     whole = progressive(60, 50, seed=10)
-    assert Im2recCodec().transcode(whole + behind) == Im2recCodec().transcode(whole)
+    assert Im2recCodec().transcode(whole + behind).image == Im2recCodec().transcode(whole).image
 
 
 def test_fill_bytes_before_a_marker_do_not_matter() -> None:
     whole = photograph(60, 50, seed=10)
-    assert Im2recCodec().transcode(whole[:2] + b"\xff\xff" + whole[2:] + b"\0") == Im2recCodec().transcode(whole)
+    filled = whole[:2] + b"\xff\xff" + whole[2:] + b"\0"
+    assert Im2recCodec().transcode(filled).image == Im2recCodec().transcode(whole).image
 
 
 @pytest.mark.parametrize(
@@ -130,7 +146,7 @@ def test_an_image_that_no_jpeg_can_hold_is_refused_before_it_is_made() -> None:
         Im2recCodec().transcode(line)
     with pytest.raises(UnusableImage, match="65,500"):
         Im2recCodec(resize=480).transcode(png(1400, 1))
-    assert Im2recCodec(encoding=".png").transcode(line)
+    assert Im2recCodec(encoding=".png").transcode(line).image
 
 
 def test_a_size_that_no_memory_holds_is_refused() -> None:
@@ -141,7 +157,7 @@ def test_a_size_that_no_memory_holds_is_refused() -> None:
 @pytest.mark.parametrize("name", [*IMAGES, "cut.jpg"])
 def test_a_file_that_is_passed_through_is_not_touched(name: str) -> None:
     data = IMAGES.get(name) or photograph(60, 50, seed=6)[:-100]
-    assert Im2recCodec(pass_through=True, resize=10, color=0).transcode(data) is data
+    assert Im2recCodec(pass_through=True, resize=10, color=0).transcode(data).image is data
 
 
 @pytest.mark.parametrize("data", [b"", b"<html>", bytes(100), b"\xff\xd8\xff", photograph(60, 50, seed=6)[:50]])
