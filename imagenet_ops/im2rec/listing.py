@@ -64,8 +64,9 @@ def _split(
 
 
 def write_lists(lists: Sequence[PlannedList], outputs: Outputs) -> None:
+    """A list that is a link is written where it leads to."""
     for planned in lists:
-        file = outputs.create(planned.path)
+        file = outputs.create(planned.path.resolve())
         for start in range(0, len(planned.images), _LINES_A_WRITE):
             lines = map(_format_line, planned.images[start : start + _LINES_A_WRITE])
             file.write(os.fsencode("".join(lines)))

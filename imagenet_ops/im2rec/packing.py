@@ -50,7 +50,7 @@ class PackedList:
 
 
 def pack_list(options: Im2recOptions, list_path: Path, progress: Progress) -> PackedList:
-    """Writes over an older `.rec` and `.idx`, both at once. What can't be packed is quarantined.
+    """Writes over an older `.rec` and `.idx`, both at once, where links lead to. What can't be packed is quarantined.
 
     Raises DataError, and leaves both as they were, where that is more than the options allow.
     """
@@ -59,11 +59,11 @@ def pack_list(options: Im2recOptions, list_path: Path, progress: Progress) -> Pa
         Quarantine(options.quarantine / list_path.stem) as quarantine,
         progress.task(list_path.stem, count_lines(list_path), "images") as task,
     ):
-        idx, rec = (outputs.create(list_path.with_suffix(suffix)) for suffix in (".idx", ".rec"))
+        idx, rec = (outputs.create(list_path.with_suffix(suffix).resolve()) for suffix in (".idx", ".rec"))
         packed = PackedList(rec, idx, options.root, quarantine)
         items = (_item(options, image) for image in read_list(list_path, quarantine.add_line))
         setup = Setup(FolderReader(options.root), _build_codec(options))
-        with closing(pack_in_order(items, setup, options.num_thread)) as batches:
+        with closing(pack_in_order(items, setup, max(1, options.num_thread))) as batches:
             for batch in batches:
                 packed.add(batch)
                 task.advance(len(batch.items))

@@ -183,6 +183,33 @@ def test_an_empty_list_becomes_empty_records_and_is_told(
     assert warnings(caplog) == [f"{prefix}.rec: 0 records, none skipped"]
 
 
+def test_links_are_written_through(root: Path, prefix: Path, tmp_path: Path) -> None:
+    (tmp_path / "large disk").mkdir()
+    for name in ("p.lst", "p.idx", "p.rec"):
+        (tmp_path / name).symlink_to(f"large disk/{name}")
+    for _ in range(2):
+        assert run_ours("--list", prefix, root / "class 0") == run_ours(prefix, root / "class 0") == 0
+    assert snapshot(tmp_path / "large disk") == snapshot(tmp_path)
+    assert all((tmp_path / name).is_symlink() for name in ("p.lst", "p.idx", "p.rec"))
+
+
+@pytest.mark.parametrize("num_thread", [0, -3])
+def test_a_number_of_processes_below_one_is_one(num_thread: int, root: Path, prefix: Path, tmp_path: Path) -> None:
+    run_ours("--list", "--recursive", prefix, root)
+    assert run_ours("--num-thread", num_thread, prefix, root) == 0
+    assert (tmp_path / "p.idx").read_text().count("\n") == 20
+
+
+@pytest.mark.parametrize("path", ["class 0", "class 0/0.jpg/x", "loop", "x" * 300, "../nowhere.jpg", "nowhere\x85.jpg"])
+def test_a_path_without_a_file_is_counted(
+    path: str, root: Path, prefix: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (root / "loop").symlink_to("loop")
+    Path(f"{prefix}.lst").write_text(f"1\t0\tclass 0/0.jpg\n2\t0\t{path}\n")
+    assert run_ours("--max-skipped-fraction", 0.5, prefix, root) == 0
+    assert f"{prefix}.rec: 1 record, 1 skipped (1 file can't be read: " in warnings(caplog)[0]
+
+
 @pytest.mark.parametrize(
     ("arguments", "fault"),
     [
