@@ -55,10 +55,20 @@ def _make_lists(options: Im2recOptions) -> None:
         _print_plan(f"{_describe_list(planned)}{_describe_old(planned.path)}" for planned in lists)
     with Outputs(force=True, dry_run=options.dry_run) as outputs:
         write_lists(lists, outputs)
-    if options.recursive and not options.dry_run:
-        _print_labels(folders)
+    if not options.dry_run:
+        _tell_of_lists(lists, folders if options.recursive else [])
     _warn_of_names(images)
     _warn_of_lists(options.prefix, lists, num_images=len(images))
+
+
+def _tell_of_lists(lists: Sequence[PlannedList], folders: Sequence[str]) -> None:
+    """The folders and their labels go to standard output as im2rec.py has them; names keep their bytes."""
+    for planned in lists:
+        log.info("%s", _describe_list(planned))
+    lines = (f"{folder} {label}\n" for label, folder in enumerate(folders))
+    sys.stdout.flush()
+    sys.stdout.buffer.write(os.fsencode("".join(lines)))
+    sys.stdout.buffer.flush()
 
 
 def _warn_of_names(images: Sequence[FoundImage]) -> None:
@@ -78,22 +88,12 @@ def _warn_of_names(images: Sequence[FoundImage]) -> None:
 
 
 def _warn_of_lists(prefix: Path, lists: Sequence[PlannedList], num_images: int) -> None:
-    for planned in lists:
-        log.info("%s", _describe_list(planned))
     if num_left := num_images - sum(len(planned.images) for planned in lists):
         log.warning("%s of %s images are in no list, for shares are rounded down", f"{num_left:,}", f"{num_images:,}")
     if num_empty := sum(not planned.images for planned in lists):
         log.warning("%s without an image", format_count(num_empty, "list"))
     if not prefix.is_dir() and (others := set(find_lists(prefix)) - {planned.path for planned in lists}):
         log.warning("without --list these lists of PREFIX will be packed too: %s", _name_some(sorted(others)))
-
-
-def _print_labels(folders: Sequence[str]) -> None:
-    """A line a folder, as im2rec.py has it; names keep their bytes."""
-    lines = (f"{folder} {label}\n" for label, folder in enumerate(folders))
-    sys.stdout.flush()
-    sys.stdout.buffer.write(os.fsencode("".join(lines)))
-    sys.stdout.buffer.flush()
 
 
 def _pack_lists(options: Im2recOptions) -> int:

@@ -21,7 +21,7 @@ OPTIONS = {
     "in order": ("--recursive --no-shuffle", "--resize 48 --center-crop"),
     "short forms": ("--rec --no-s", "--res 40 --cen --q 80 --enc .png"),
     "chunks": ("--recursive --chunks 4", "--resize 32"),
-    "more chunks than the images fill": ("--recursive --chunks 13", ""),
+    "more chunks than the images fill": ("--recursive --chunks 14", ""),
     "a third is for testing": ("--recursive --train-ratio 0.5 --test-ratio 0.33", ""),
     "no test": ("--recursive --train-ratio 0.29", ""),
     "rounding drops an image": ("--recursive --train-ratio 0.7 --test-ratio 0.3", ""),
