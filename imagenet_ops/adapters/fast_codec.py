@@ -14,10 +14,9 @@ from imagenet_ops.domain.exif import read_orientation, read_png_orientation
 from imagenet_ops.domain.image_header import NotAnImage, read_image_header
 from imagenet_ops.domain.jpeg_structure import JpegFault, JpegStructure, find_end, read_structure
 
-MAX_DECODED_PIXELS = 2**26  # 200 MB of pixels, or 400 MB of a progressive JPEG's coefficients
+MAX_DECODED_PIXELS = 2**26  # 200 MB of pixels, or 400 MB of the coefficients of a JPEG with several scans
 _DCT_SCALES = (8, 4, 2)  # libjpeg-turbo has no fast code for those between
 _MARGIN = 1.5  # pixels that DCT scaling leaves over for the resizer, or edges become soft
-_END_OF_IMAGE = b"\xff\xd9"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +50,7 @@ class FastCodec:
             return self._keep(jpeg, structure)
         grey = self.keep_grey and structure.num_components == 1
         scale = _choose_scale(structure, min(target))
-        pixels = decode_jpeg(jpeg, -(-structure.height // scale), -(-structure.width // scale), grey=grey)
+        pixels = decode_jpeg(jpeg, structure, scale, grey=grey)
         pixels = resize(pixels, *_turn(target, orientation), (structure.width / scale, structure.height / scale))
         return self._encode(turn_upright(pixels, orientation), _treatment(size, target), _metadata_bytes(structure))
 
@@ -87,13 +86,12 @@ class FastCodec:
         )
 
     def _keep(self, jpeg: bytes, structure: JpegStructure) -> StoredImage:
-        """The bytes without what no decoder needs; the entropy-coded data are not touched."""
+        """The bytes without what no decoder needs, the same whatever the check; no entropy-coded data are touched."""
+        end = find_end(jpeg, structure.first_scan)
         if self.check == "decode":
             _require_room(structure.width * structure.height)
             check_jpeg(jpeg)
-        needs_walk = self.check == "structure" or not jpeg.endswith(_END_OF_IMAGE)
-        end = find_end(jpeg, structure.first_scan) if needs_walk else len(jpeg)
-        kept = jpeg if self.keep_metadata and end == len(jpeg) else _cut_out(jpeg, structure, end, self.keep_metadata)
+        kept = _cut_out(jpeg, structure, end, self.keep_metadata)
         return StoredImage(kept, "kept", structure.width, structure.height, len(jpeg) - len(kept), None)
 
     def _encode(self, pixels: Pixels, treatment: Treatment, num_dropped_bytes: int) -> StoredImage:
@@ -110,7 +108,7 @@ def _choose_scale(structure: JpegStructure, short_edge: int) -> int:
     width, height = structure.width, structure.height
     scales = (scale for scale in _DCT_SCALES if min(width, height) >= scale * _MARGIN * short_edge)
     scale = next(scales, 1)
-    _require_room(width * height if structure.is_progressive else width * height // scale**2)
+    _require_room(width * height if structure.has_multiple_scans else width * height // scale**2)
     return scale
 
 

@@ -7,11 +7,25 @@ libjpeg's warnings for what they are: it sees a cut file always, and flipped byt
 
 from __future__ import annotations
 
+import cv2
 import numpy as np
 import simplejpeg
 
 from imagenet_ops.adapters.stored_image import Pixels
 from imagenet_ops.adapters.unusable_image import UnusableImage
+from imagenet_ops.domain.jpeg_structure import JpegStructure
+
+_END_OF_IMAGE = b"\xff\xd9"
+_REDUCED = {
+    1: cv2.IMREAD_COLOR,
+    2: cv2.IMREAD_REDUCED_COLOR_2,
+    4: cv2.IMREAD_REDUCED_COLOR_4,
+    8: cv2.IMREAD_REDUCED_COLOR_8,
+}
+
+
+class UnnamedSampling(Exception):
+    """TurboJPEG has no name for the sampling of the chroma, and simplejpeg gives up on it."""
 
 
 def check_jpeg(jpeg: bytes) -> None:
@@ -19,9 +33,13 @@ def check_jpeg(jpeg: bytes) -> None:
     _decode(jpeg, "GRAY", 1, 1)
 
 
-def decode_jpeg(jpeg: bytes, min_height: int, min_width: int, *, grey: bool) -> Pixels:
-    """The pixels as stored, at the smallest scale of DCT that is not smaller than asked for. Raises UnusableImage."""
-    pixels = _decode(jpeg, "GRAY" if grey else "BGR", min_height, min_width)
+def decode_jpeg(jpeg: bytes, structure: JpegStructure, scale: int, *, grey: bool) -> Pixels:
+    """The pixels as stored, at 1/`scale` of their size, rounded up. Raises UnusableImage."""
+    height, width = -(-structure.height // scale), -(-structure.width // scale)
+    try:
+        pixels = _decode(jpeg, "GRAY" if grey else "BGR", height, width)
+    except UnnamedSampling:
+        return _decode_leniently(jpeg, structure, scale)
     return pixels[:, :, 0] if grey else pixels
 
 
@@ -47,5 +65,17 @@ def _decode(jpeg: bytes, colours: str, min_height: int, min_width: int) -> Pixel
             simplejpeg.decode_jpeg(jpeg, colours, min_height=min_height, min_width=min_width, strict=True), np.uint8
         )
     except ValueError as error:
-        cut_short = "end of jpeg file" in str(error).lower()
-        raise UnusableImage("JPEG cut short" if cut_short else "JPEG damaged") from error
+        message = str(error).lower()
+        if "subsampling" in message:
+            raise UnnamedSampling from error
+        raise UnusableImage("JPEG cut short" if "end of jpeg file" in message else "JPEG damaged") from error
+
+
+def _decode_leniently(jpeg: bytes, structure: JpegStructure, scale: int) -> Pixels:
+    """By OpenCV, to whom any sampling is right; that the image has an end is all that is asked of it then."""
+    if jpeg.find(_END_OF_IMAGE, structure.first_scan) == -1:
+        raise UnusableImage("JPEG cut short")
+    pixels = cv2.imdecode(np.frombuffer(jpeg, np.uint8), _REDUCED[scale] | cv2.IMREAD_IGNORE_ORIENTATION)
+    if pixels is None:
+        raise UnusableImage("JPEG damaged")
+    return np.asarray(pixels, np.uint8)

@@ -16,6 +16,9 @@ def read_orientation(jpeg: bytes) -> int:
     """1 to 8; 1, as stored, where there is no readable Exif segment."""
     position = 2
     while position + 4 <= len(jpeg) and jpeg[position] == 0xFF and jpeg[position + 1] != _START_OF_SCAN:
+        if jpeg[position + 1] == 0xFF:  # a fill byte
+            position += 1
+            continue
         length = int.from_bytes(jpeg[position + 2 : position + 4], "big")
         body = jpeg[position + 4 : position + 2 + length]
         if jpeg[position + 1] == _APP1 and body.startswith(b"Exif\0\0"):

@@ -10,6 +10,14 @@ from dataclasses import dataclass
 
 _START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _HUFFMAN_FRAMES = frozenset({0xC0, 0xC1, 0xC2})  # baseline, extended, progressive
+_PROGRESSIVE_FRAMES = frozenset({0xC2, 0xC6, 0xCA, 0xCE})
+# A byte a component, horizontal and vertical: whole, half or quarter chroma, also as multiples of themselves. TurboJPEG
+# has no name for any other, and a decoder that asks it for one refuses the image.
+_USUAL_SAMPLINGS = frozenset(
+    bytes([luma, chroma, chroma])
+    for chroma, lumas in {0x11: (0x11, 0x21, 0x12, 0x22, 0x41, 0x14), 0x21: (0x21, 0x22), 0x12: (0x12, 0x22)}.items()
+    for luma in lumas
+)
 _START_OF_SCAN, _END_OF_IMAGE, _TEMPORARY = 0xDA, 0xD9, 0x01
 _APP0, _APP1, _APP14, _APP15, _COMMENT = 0xE0, 0xE1, 0xEE, 0xEF, 0xFE
 # What may stand between scans: tables, a number of lines, a restart interval, application data, a comment.
@@ -33,9 +41,10 @@ class JpegStructure:
     width: int
     height: int
     num_components: int
-    is_progressive: bool
+    has_multiple_scans: bool
+    """Progressive, or components in scans of their own: decoding holds the coefficients of the whole image."""
     is_plain: bool
-    """8-bit and Huffman-coded, as every decoder takes it."""
+    """8-bit, Huffman-coded and with usual sampling, as every decoder takes it."""
     has_exif: bool
     is_adobe_rgb: bool
     metadata: tuple[tuple[int, int], ...]
@@ -44,7 +53,7 @@ class JpegStructure:
 
 def read_structure(jpeg: bytes) -> JpegStructure:
     """Raises JpegFault where the segments do not lead to a scan."""
-    frame: tuple[int, int, int, int, int] | None = None
+    frame: tuple[int, int, int, int, int, bytes] | None = None
     has_exif = is_adobe_rgb = False
     metadata: list[tuple[int, int]] = []
     position = 2
@@ -53,8 +62,7 @@ def read_structure(jpeg: bytes) -> JpegStructure:
         if marker == _START_OF_SCAN:
             break
         if marker in _START_OF_FRAME:
-            precision, height, width, num_components = _read_frame(jpeg, position)
-            frame = marker, precision, height, width, num_components
+            frame = marker, *_read_frame(jpeg, position)
         elif marker == _APP14:
             is_adobe_rgb = jpeg[position + 4 : position + 9] == b"Adobe" and jpeg[stop - 1 : stop] == b"\0"
         elif _is_metadata(marker, jpeg, position):
@@ -63,13 +71,14 @@ def read_structure(jpeg: bytes) -> JpegStructure:
         position = stop
     if frame is None:
         raise JpegFault("JPEG damaged")
-    kind, precision, height, width, num_components = frame
+    kind, precision, height, width, num_components, sampling = frame
+    num_in_scan = int.from_bytes(jpeg[position + 4 : position + 5], "big")
     return JpegStructure(
         width,
         height,
         num_components,
-        is_progressive=kind == 0xC2,
-        is_plain=kind in _HUFFMAN_FRAMES and precision == 8,
+        has_multiple_scans=kind in _PROGRESSIVE_FRAMES or num_in_scan < num_components,
+        is_plain=(kind in _HUFFMAN_FRAMES and precision == 8 and (num_components != 3 or sampling in _USUAL_SAMPLINGS)),
         has_exif=has_exif,
         is_adobe_rgb=is_adobe_rgb and num_components == 3,
         metadata=tuple(metadata),
@@ -115,12 +124,12 @@ def _read_segment(jpeg: bytes, position: int) -> tuple[int, int, int]:
     return head[1], position, stop
 
 
-def _read_frame(jpeg: bytes, position: int) -> tuple[int, int, int, int]:
-    """(bits a sample, height, width, number of components)."""
-    body = jpeg[position + 4 : position + 10]
+def _read_frame(jpeg: bytes, position: int) -> tuple[int, int, int, int, bytes]:
+    """(bits a sample, height, width, number of components, sampling factors of the first three)."""
+    body = jpeg[position + 4 : position + 19]
     if len(body) < 6:
         raise JpegFault("JPEG damaged")
-    return body[0], int.from_bytes(body[1:3], "big"), int.from_bytes(body[3:5], "big"), body[5]
+    return body[0], int.from_bytes(body[1:3], "big"), int.from_bytes(body[3:5], "big"), body[5], body[7::3]
 
 
 def _is_metadata(marker: int, jpeg: bytes, position: int) -> bool:

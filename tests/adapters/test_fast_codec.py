@@ -89,6 +89,13 @@ def test_metadata_and_what_lies_behind_the_end_are_cut_out_and_no_pixel_changes(
 
 
 @pytest.mark.parametrize("check", ["decode", "structure"])
+@pytest.mark.parametrize("tail", [jpeg(80, 48), b"\xff\xd9", b"\0" * 512], ids=["an image", "an end", "zeros"])
+def test_only_the_first_of_the_images_in_a_file_stays(tail: bytes, check: str) -> None:
+    stored = store(jpeg(40, 24) + tail, 24, check=check)
+    assert (stored.image, stored.num_dropped_bytes) == (jpeg(40, 24), len(tail))
+
+
+@pytest.mark.parametrize("check", ["decode", "structure"])
 def test_metadata_stay_where_that_is_asked_for(check: str) -> None:
     plain = jpeg(40, 24)
     data = plain[:2] + exif_segment(1) + ICC + plain[2:] + COMMENT
@@ -104,6 +111,36 @@ def test_metadata_stay_where_that_is_asked_for(check: str) -> None:
 def test_a_jpeg_of_any_colours_becomes_the_pixels_that_opencv_sees(mode: Any) -> None:
     data = jpeg(40, 24, mode=mode)
     assert distance(decoded(data, keep_grey=False), opencvs(data)) <= 2
+
+
+def flat_jpeg(*sampling: int) -> bytes:
+    """One unit of a middle grey with any sampling factors: each block is a difference of 0 and an end."""
+    header = bytearray(jpeg(16, 16)[: jpeg(16, 16).index(b"\xff\xda") + 14])
+    frame = header.index(b"\xff\xc0")
+    header[frame + 11 : frame + 20 : 3] = bytes(sampling)
+    blocks = [(factors >> 4) * (factors & 15) for factors in sampling]
+    height, width = (8 * max(factors >> shift & 15 for factors in sampling) for shift in (0, 4))
+    header[frame + 5 : frame + 9] = height.to_bytes(2, "big") + width.to_bytes(2, "big")
+    bits = "001010" * blocks[0] + "0000" * (blocks[1] + blocks[2])
+    bits += "1" * (-len(bits) % 8)
+    return bytes(header) + int(bits, 2).to_bytes(len(bits) // 8, "big") + b"\xff\xd9"
+
+
+@pytest.mark.parametrize("check", ["decode", "structure"])
+@pytest.mark.parametrize("sampling", [(0x11, 0x22, 0x22), (0x22, 0x21, 0x11), (0x24, 0x11, 0x11), (0x31, 0x11, 0x11)])
+def test_a_jpeg_of_unusual_sampling_is_brought_to_the_usual_one(sampling: tuple[int, ...], check: str) -> None:
+    data = flat_jpeg(*sampling)
+    stored = store(data, 65_500, check=check)
+    assert stored.treatment == "reencoded" and stored.pixels is not None
+    assert distance(stored.pixels, opencvs(data)) == 0
+    shrunk = store(data, 3, check=check)
+    assert (shrunk.treatment, min(shrunk.width, shrunk.height)) == ("shrunk", 3)
+    assert reason_of(data[:-2], 3, check=check) == "JPEG cut short"
+
+
+def test_a_jpeg_of_usual_sampling_stays() -> None:
+    assert store(flat_jpeg(0x22, 0x11, 0x11)).treatment == "kept"
+    assert store(flat_jpeg(0x21, 0x21, 0x21)).treatment == "kept"
 
 
 @pytest.mark.parametrize("mode", ["L", "L16"])
@@ -348,6 +385,18 @@ def test_a_jpeg_that_would_take_too_much_memory_is_refused_before_it_does() -> N
     assert reason_of(bomb, 16_384) == "more than 67,108,864 pixels to decode"
     assert reason_of(bomb, 65_000) == "more than 67,108,864 pixels to decode"
     assert reason_of(bomb, 480) == "JPEG damaged"  # at 1/8 of its size there would be room for it
+
+
+@pytest.mark.parametrize("scan", ["one of three components", "progressive"])
+def test_a_jpeg_whose_coefficients_would_take_too_much_memory_is_refused(scan: str) -> None:
+    """They are held at the image's full size, whatever the scale it is decoded at."""
+    data = claiming(64_000, 8_000, jpeg(16, 16))
+    if scan == "progressive":
+        data = data.replace(b"\xff\xc0", b"\xff\xca")
+    else:
+        at = data.index(b"\xff\xda")
+        data = data[:at] + b"\xff\xda\x00\x08\1\0\0\x3f\0" + data[at + 14 :]
+    assert reason_of(data, 480) == "more than 67,108,864 pixels to decode"
 
 
 @pytest.mark.parametrize(("width", "height"), [(0, 16), (16, 0)])

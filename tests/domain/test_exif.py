@@ -36,6 +36,11 @@ def test_exif_behind_other_segments_is_found() -> None:
     assert read_orientation(whole[:2] + xmp + comment + whole[2:]) == 6
 
 
+def test_exif_behind_fill_bytes_is_found() -> None:
+    whole = jpeg(8, 8, orientation=6)
+    assert read_orientation(whole[:2] + b"\xff\xff" + whole[2:]) == 6
+
+
 def test_exif_behind_the_start_of_the_scan_is_pixels() -> None:
     assert read_orientation(jpeg(8, 8) + exif_segment(6)) == 1
 

@@ -28,7 +28,7 @@ def test_size_components_and_first_scan_are_told(mode: str, components: int) -> 
     found = read_structure(data)
     assert (found.width, found.height, found.num_components) == (40, 24, components)
     assert found.first_scan == data.index(b"\xff\xda")
-    assert found.is_plain and not found.is_progressive and not found.has_exif
+    assert found.is_plain and not found.has_multiple_scans and not found.has_exif
 
 
 def test_metadata_are_told_by_their_place_and_jfif_is_none() -> None:
@@ -64,6 +64,29 @@ def test_only_8_bit_huffman_coded_images_are_plain(marker: int, precision: int, 
             read_structure(data)
     else:
         assert read_structure(data).is_plain == plain
+
+
+@pytest.mark.parametrize("marker", [0xC2, 0xCA])
+def test_a_progressive_image_has_multiple_scans(marker: int) -> None:
+    assert read_structure(frame_changed(marker)).has_multiple_scans
+
+
+def test_a_first_scan_without_all_components_is_not_the_only_one() -> None:
+    one_component = b"\xff\xda\x00\x08\1\1\0\0\x3f\0"
+    assert read_structure(PLAIN[:SCAN] + one_component + PLAIN[SCAN + 14 :]).has_multiple_scans
+
+
+@pytest.mark.parametrize(
+    ("sampling", "plain"),
+    [
+        ("11 11 11", True), ("22 11 11", True), ("21 11 11", True), ("41 11 11", True), ("21 21 21", True),
+        ("22 21 21", True), ("22 21 11", False), ("11 22 22", False), ("31 11 11", False), ("42 11 11", False),
+    ],
+)  # fmt: skip
+def test_only_an_image_with_usual_sampling_is_plain(sampling: str, plain: bool) -> None:
+    data, at = bytearray(PLAIN), PLAIN.index(b"\xff\xc0")
+    data[at + 11 : at + 20 : 3] = bytes.fromhex(sampling)
+    assert read_structure(bytes(data)).is_plain == plain
 
 
 def test_fill_bytes_before_a_marker_are_passed_over() -> None:
