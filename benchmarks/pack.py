@@ -114,10 +114,11 @@ def _measure_all(num_images: int, patterns: list[str], num_warming: int, num_run
 def _measure_corpus(corpus: Corpus, packers: dict[str, Packer], num_warming: int, num_runs: int) -> dict[str, Result]:
     """All packers in turn; one that fails is told of and left out."""
     results: dict[str, list[Run]] = {name: [] for name in packers}
-    for _ in range(num_warming + num_runs):
+    for turns_left in reversed(range(num_warming + num_runs)):
         for name in list(results):
+            with_quality = turns_left == 0 and f"{corpus.name}/{name}" in _WITH_QUALITY
             try:
-                run = _run(corpus, packers[name], f"{corpus.name}/{name}" in _WITH_QUALITY)
+                run = _run(corpus, packers[name], with_quality)
             except (CommandFailed, NoPeers) as error:
                 print(f"{corpus.name}/{name} is left out: {error}", file=sys.stderr)
                 del results[name]
@@ -133,8 +134,17 @@ def _run(corpus: Corpus, packer: Packer, with_quality: bool) -> Run:
         start = packer.start(corpus, folder)
         before = _num_bytes_below(folder)
         usage = measure(start.command, folder, start.environment)
+        _require_all_images(corpus, folder)
         quality = measure_quality(corpus, folder) if with_quality else None
         return Run(usage, _num_bytes_below(folder) - before, quality)
+
+
+def _require_all_images(corpus: Corpus, folder: Path) -> None:
+    """im2rec.py and img2dataset end well whatever they leave out."""
+    counts = [len(path.read_text().splitlines()) for path in folder.rglob("*.idx")]
+    counts += [json.loads(path.read_text())["successes"] for path in folder.rglob("*_stats.json")]
+    if counts and sum(counts) != corpus.count:
+        raise CommandFailed(f"{sum(counts):,} of {corpus.count:,} images were packed")
 
 
 def _num_bytes_below(folder: Path) -> int:

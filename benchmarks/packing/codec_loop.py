@@ -7,29 +7,16 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 from imagenet_ops.adapters.fast_codec import FastCodec
 
-from imagenet_ops.settings import DatasetSettings
 
-_SETTINGS = (
-    "short_edge_pixels",
-    "long_edge_pixels",
-    "jpeg_quality",
-    "enlarge",
-    "max_kept_bytes",
-    "keep_grey",
-    "keep_metadata",
-)
-
-
-def main(folder: str, check: str) -> None:
-    settings: dict[str, Any] = {name: DatasetSettings.model_fields[name].default for name in _SETTINGS}
-    codec = FastCodec(**settings, check=check)
+def main(folder: str, check: Literal["decode", "structure"]) -> None:
+    codec = FastCodec(short_edge_pixels=480, jpeg_quality=90, check=check)
     for path in sorted(Path(folder).rglob("*.JPEG")):
         codec.transcode(path.read_bytes())
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1], "structure" if sys.argv[2] == "structure" else "decode")

@@ -7,11 +7,13 @@ processes' proportional set sizes (a page shared by two counts half for each), l
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,7 +52,7 @@ def measure(command: Sequence[str | Path], folder: Path, environment: Mapping[st
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        with _MemoryWatch(process.pid) as watch:
+        with _MemoryWatch(process.pid) as watch, _ended_with_us(process.pid):
             _, status, usage = os.wait4(process.pid, 0)
             seconds = time.perf_counter() - start
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -59,6 +61,16 @@ def measure(command: Sequence[str | Path], folder: Path, environment: Mapping[st
     if process.returncode:
         raise CommandFailed(f"{command[0]}: exit code {process.returncode}\n{text[-2000:]}")
     return Usage(seconds, usage.ru_utime + usage.ru_stime, watch.peak_bytes, text)
+
+
+@contextmanager
+def _ended_with_us(group: int) -> Iterator[None]:
+    """Ctrl-C does not reach another session by itself."""
+    try:
+        yield
+    except BaseException:
+        os.killpg(group, signal.SIGKILL)
+        raise
 
 
 class _MemoryWatch:

@@ -35,13 +35,13 @@ def _prepare() -> None:
     if ready.exists() and ready.read_text() == repr(_PACKAGES):
         return
     shutil.rmtree(FOLDER, ignore_errors=True)
-    uv = Path(".local/uv").read_text().strip()
     try:
+        uv = Path(".local/uv").read_text().strip()
         subprocess.run([uv, "venv", "-q", "--python", sys.executable, FOLDER], check=True)
         excludes = FOLDER / "excludes.txt"
         excludes.write_text("\n".join(_EXCLUDED))
-        install = [uv, "pip", "install", "-q", "--python", FOLDER / "bin/python", "--excludes", excludes, *_PACKAGES]
-        subprocess.run(install, check=True)
-    except subprocess.CalledProcessError as error:
+        python = FOLDER / "bin/python"
+        subprocess.run([uv, "pip", "install", "-q", "--python", python, "--excludes", excludes, *_PACKAGES], check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
         raise NoPeers(f"{', '.join(_PACKAGES)} can't be installed: {error}") from error
     ready.write_text(repr(_PACKAGES))

@@ -67,6 +67,8 @@ def print_table(corpus: Corpus, packers: dict[str, Packer], results: dict[str, R
     for name, result in results.items():
         if quality := result.quality:
             print(f"{name:<22}{quality.psnr_db:.2f} dB PSNR, {quality.ssim:.4f} SSIM, {quality.num_images} images")
+        if stages := [line.split() for line in result.runs[-1].usage.output.splitlines() if " built " in line]:
+            print(f"{name:<22}" + ", ".join(f"{stage} {seconds} s" for stage, _, seconds, *_ in stages))
     print(flush=True)
 
 
