@@ -22,8 +22,8 @@ SHORT_EDGE, QUALITY = 48, 90
 _HEAD = f"""# Odd images
 
 What packing makes of every odd kind of image that archives hold, with `short_edge_pixels: {SHORT_EDGE}`. The images
-have 120 × 80 pixels unless it says otherwise. im2rec.py stands for MXNet's, run with several processes (with one it ends at
-the first image that it leaves out). What a profile skips is counted by its reason and copied to the quarantine.
+have 120 × 80 pixels unless it says otherwise. im2rec.py stands for MXNet's, run with several processes (with one it ends
+at the first image that it leaves out). What a profile skips is counted by its reason and copied to the quarantine.
 
 `python -m tests.odd_images_table` writes this table by running the code; a test holds the two against each other.
 

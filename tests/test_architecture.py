@@ -55,6 +55,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 }
 # Where an image is an array of pixels.
 PIXELS = {
+    "imagenet_ops/adapters/byte_search.py",
     "imagenet_ops/adapters/im2rec_codec.py",
     "imagenet_ops/adapters/jpeg_codec.py",
     "imagenet_ops/adapters/pixel_moments.py",

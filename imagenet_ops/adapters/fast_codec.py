@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from imagenet_ops.adapters.byte_search import find_marker
 from imagenet_ops.adapters.jpeg_codec import check_jpeg, decode_jpeg, encode_jpeg, turn_upright
 from imagenet_ops.adapters.png_decoder import decode_png, is_grey_png
 from imagenet_ops.adapters.resizer import resize
@@ -87,7 +88,7 @@ class FastCodec:
 
     def _keep(self, jpeg: bytes, structure: JpegStructure) -> StoredImage:
         """The bytes without what no decoder needs, the same whatever the check; no entropy-coded data are touched."""
-        end = find_end(jpeg, structure.first_scan)
+        end = find_end(jpeg, structure.first_scan, find_marker)
         if self.check == "decode":
             _require_room(structure.width * structure.height)
             check_jpeg(jpeg)

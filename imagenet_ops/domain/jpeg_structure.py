@@ -5,7 +5,7 @@ Source: ITU-T T.81 annex B (https://www.w3.org/Graphics/JPEG/itu-t81.pdf); APP14
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 _START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
@@ -22,8 +22,9 @@ _START_OF_SCAN, _END_OF_IMAGE, _TEMPORARY = 0xDA, 0xD9, 0x01
 _APP0, _APP1, _APP14, _APP15, _COMMENT = 0xE0, 0xE1, 0xEE, 0xEF, 0xFE
 # What may stand between scans: tables, a number of lines, a restart interval, application data, a comment.
 _BETWEEN_SCANS = frozenset({0xC4, 0xCC, 0xDB, 0xDC, 0xDD, *range(_APP0, _APP15 + 1), _COMMENT})
-# In entropy-coded data 0xFF is followed by 0 or by a restart marker; anything else ends it.
-_MARKER_BEHIND_SCAN = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
+
+FindMarker = Callable[[bytes, int], int | None]
+"""Gives the place of the first marker that is not part of entropy-coded data, at or behind a position."""
 
 
 class JpegFault(Exception):
@@ -86,22 +87,20 @@ def read_structure(jpeg: bytes) -> JpegStructure:
     )
 
 
-def find_end(jpeg: bytes, first_scan: int) -> int:
+def find_end(jpeg: bytes, first_scan: int, find_marker: FindMarker) -> int:
     """The position behind the end marker, found through all scans. Raises JpegFault where there is none."""
     position = first_scan
     while True:
         _, _, position = _read_segment(jpeg, position)
-        found = _MARKER_BEHIND_SCAN.search(jpeg, position)
-        while found and found[0][1] in _BETWEEN_SCANS:
-            _, _, position = _read_segment(jpeg, found.start())
-            found = _MARKER_BEHIND_SCAN.search(jpeg, position)
-        if not found:
+        marker_at = find_marker(jpeg, position)
+        if marker_at is None:
             raise JpegCutShort("JPEG cut short")
-        if found[0][1] == _END_OF_IMAGE:
-            return found.end()
-        if found[0][1] != _START_OF_SCAN:
+        marker = jpeg[marker_at + 1]
+        if marker == _END_OF_IMAGE:
+            return marker_at + 2
+        if marker != _START_OF_SCAN and marker not in _BETWEEN_SCANS:
             raise JpegFault("JPEG damaged")
-        position = found.start()
+        position = marker_at
 
 
 def _read_segment(jpeg: bytes, position: int) -> tuple[int, int, int]:

@@ -46,13 +46,14 @@ def encode_record(payload: bytes) -> bytes:
     return b"".join(_encode_part(flag, piece) for flag, piece in zip(flags, pieces, strict=True))
 
 
-def encode_image(record: ImageRecord) -> list[bytes]:
+def encode_image(record: ImageRecord, *, holds_magic: bool) -> list[bytes]:
     """An image record's bytes in the file as pieces to be joined, of which the image itself is not copied.
 
-    Raises DataError for a record of 2^29 bytes or more.
+    `holds_magic` says whether MAGIC stands in the image at a multiple of 4. Raises DataError for a record of 2^29 bytes
+    or more.
     """
     head = _encode_image_head(record)
-    if MAGIC in head or MAGIC in record.image:
+    if holds_magic or MAGIC in head:
         return [encode_record(head + record.image)]
     length = _require_length(len(head) + len(record.image))
     return [_PART_HEAD.pack(MAGIC, length) + head, record.image, bytes(-length % 4)]

@@ -11,6 +11,7 @@ import os
 import sys
 from multiprocessing.connection import Connection
 
+from imagenet_ops.adapters.byte_search import holds_aligned_magic
 from imagenet_ops.adapters.pixel_moments import measure
 from imagenet_ops.adapters.starter_tie import end_with_starter
 from imagenet_ops.adapters.stored_image import Codec
@@ -68,7 +69,8 @@ class Worker:
             return Skipped(str(data)), []
         try:
             stored = self._codec.transcode(data)
-            encoded = encode_image(ImageRecord(item.record_id, item.labels, stored.image))
+            record = ImageRecord(item.record_id, item.labels, stored.image)
+            encoded = encode_image(record, holds_magic=holds_aligned_magic(stored.image))
         except UnusableImage as reason:
             return Skipped(str(reason)), []
         except DataError:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from imagenet_ops.adapters.byte_search import find_marker
 from imagenet_ops.domain.jpeg_structure import JpegCutShort, JpegFault, find_end, read_structure
 from tests.builders import exif_segment, jpeg
 
@@ -92,12 +93,12 @@ def test_only_an_image_with_usual_sampling_is_plain(sampling: str, plain: bool) 
 def test_fill_bytes_before_a_marker_are_passed_over() -> None:
     data = PLAIN[:2] + b"\xff\xff\xff" + PLAIN[2:]
     assert read_structure(data).width == 40
-    assert find_end(data, read_structure(data).first_scan) == len(data)
+    assert find_end(data, read_structure(data).first_scan, find_marker) == len(data)
 
 
 def test_the_end_is_found_whatever_lies_behind_it() -> None:
     for tail in (b"", b"\0" * 100, b"\xff\xd9", PLAIN, b"\xff"):
-        assert find_end(PLAIN + tail, SCAN) == len(PLAIN)
+        assert find_end(PLAIN + tail, SCAN, find_marker) == len(PLAIN)
 
 
 def test_restart_markers_stuffed_bytes_and_tables_between_scans_are_no_end() -> None:
@@ -105,20 +106,20 @@ def test_restart_markers_stuffed_bytes_and_tables_between_scans_are_no_end() -> 
     table = b"\xff\xc4\x00\x04ab"
     body = b"abc\xff\x00def\xff\xd0ghi\xff\xd7"
     data = b"\xff\xd8" + scan + body + table + b"\xff" + table + scan + body + COMMENT + b"\xff\xff\xd9"
-    assert find_end(data, 2) == len(data)
+    assert find_end(data, 2, find_marker) == len(data)
 
 
 @pytest.mark.parametrize("marker", [0xD8, 0x01, 0xF0, 0xC0])
 def test_a_marker_that_has_no_place_behind_a_scan_is_damage(marker: int) -> None:
     data = PLAIN[:-2] + bytes([0xFF, marker]) + PLAIN[-2:]
     with pytest.raises(JpegFault, match="JPEG damaged"):
-        find_end(data, SCAN)
+        find_end(data, SCAN, find_marker)
 
 
 def test_a_cut_anywhere_is_found() -> None:
     for length in range(2, len(PLAIN)):
         with pytest.raises(JpegCutShort):
-            find_end(PLAIN[:length], read_structure(PLAIN[:length]).first_scan)
+            find_end(PLAIN[:length], read_structure(PLAIN[:length]).first_scan, find_marker)
 
 
 def test_no_flipped_byte_leads_to_anything_but_a_fault_or_an_answer() -> None:
@@ -128,6 +129,6 @@ def test_no_flipped_byte_leads_to_anything_but_a_fault_or_an_answer() -> None:
             damaged[position] ^= flip
             try:
                 found = read_structure(bytes(damaged))
-                assert found.first_scan < find_end(bytes(damaged), found.first_scan) <= len(PLAIN)
+                assert found.first_scan < find_end(bytes(damaged), found.first_scan, find_marker) <= len(PLAIN)
             except JpegFault as fault:
                 assert str(fault) in ("JPEG cut short", "JPEG damaged")
