@@ -32,6 +32,13 @@ def test_processor_time_of_a_child_counts(tmp_path: Path) -> None:
     assert usage.seconds >= 0.5
 
 
+def test_processor_time_of_a_process_that_is_left_behind_counts(tmp_path: Path) -> None:
+    code = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {_WORKS!r}])"
+    usage = measure([sys.executable, "-c", code], tmp_path)
+    assert usage.cpu_seconds >= 0.5
+    assert usage.seconds < 0.5
+
+
 def test_output_and_environment_are_the_commands(tmp_path: Path) -> None:
     code = "import os; print(os.environ['GREETING'], os.getcwd())"
     usage = measure([sys.executable, "-c", code], tmp_path, {"GREETING": "hello"})

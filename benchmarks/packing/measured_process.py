@@ -1,12 +1,14 @@
 """A command from its start to its exit: wall time, CPU time and memory, of it and of every process it starts.
 
-CPU time is what the kernel adds up for a process and the descendants it has waited for. Memory is the sum of the
-processes' proportional set sizes (a page shared by two counts half for each), looked at five times a second.
+CPU time is that of all descendants, also of those that nobody has waited for when the command ends. Memory is the sum
+of the processes' proportional set sizes (a page shared by two counts half for each), looked at five times a second.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
+import resource
 import signal
 import subprocess
 import tempfile
@@ -18,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _SECONDS_BETWEEN_LOOKS = 0.2
+_PR_SET_CHILD_SUBREAPER = 36
 _SESSION_FIELD = 3  # of /proc/{pid}/stat, counted behind the command's name: state, parent, group, session
 
 
@@ -41,7 +44,7 @@ def measure(command: Sequence[str | Path], folder: Path, environment: Mapping[st
     What earlier commands wrote is brought to disk first, so that none pays for another.
     """
     os.sync()
-    with tempfile.TemporaryFile("w+") as output:
+    with tempfile.TemporaryFile("w+") as output, _orphans_come_here():
         start = time.perf_counter()
         process = subprocess.Popen(
             [str(word) for word in command],
@@ -55,12 +58,40 @@ def measure(command: Sequence[str | Path], folder: Path, environment: Mapping[st
         with _MemoryWatch(process.pid) as watch, _ended_with_us(process.pid):
             _, status, usage = os.wait4(process.pid, 0)
             seconds = time.perf_counter() - start
+            cpu_seconds = _cpu_seconds(usage) + _wait_for_orphans(process.pid)
         process.returncode = os.waitstatus_to_exitcode(status)
         output.seek(0)
         text = output.read()
     if process.returncode:
         raise CommandFailed(f"{command[0]}: exit code {process.returncode}\n{text[-2000:]}")
-    return Usage(seconds, usage.ru_utime + usage.ru_stime, watch.peak_bytes, text)
+    return Usage(seconds, cpu_seconds, watch.peak_bytes, text)
+
+
+@contextmanager
+def _orphans_come_here() -> Iterator[None]:
+    """A process whose parent has ended becomes a child of this one, see prctl(2)."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    try:
+        yield
+    finally:
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+def _wait_for_orphans(session: int) -> float:
+    """CPU seconds of all that the command has left behind."""
+    cpu_seconds = 0.0
+    while folders := _processes_of(session):
+        for folder in folders:
+            try:
+                cpu_seconds += _cpu_seconds(os.wait4(int(folder.name), 0)[2])
+            except ChildProcessError:  # its parent is an orphan too
+                time.sleep(0.01)
+    return cpu_seconds
+
+
+def _cpu_seconds(usage: resource.struct_rusage) -> float:
+    return usage.ru_utime + usage.ru_stime
 
 
 @contextmanager

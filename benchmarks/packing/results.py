@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from benchmarks.packing.packers import Packer
 from benchmarks.packing.quality import Quality
 
 _MEGABYTE = 1e6
+_STAGE_LINE = re.compile(r"^(\w+) +built +([\d.]+ s)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,8 @@ def print_table(corpus: Corpus, packers: dict[str, Packer], results: dict[str, R
     for name, result in results.items():
         if quality := result.quality:
             print(f"{name:<22}{quality.psnr_db:.2f} dB PSNR, {quality.ssim:.4f} SSIM, {quality.num_images} images")
-        if stages := [line.split() for line in result.runs[-1].usage.output.splitlines() if " built " in line]:
-            print(f"{name:<22}" + ", ".join(f"{stage} {seconds} s" for stage, _, seconds, *_ in stages))
+        if stages := _STAGE_LINE.findall(result.runs[-1].usage.output):
+            print(f"{name:<22}" + ", ".join(f"{stage} {seconds}" for stage, seconds in stages))
     print(flush=True)
 
 
