@@ -55,6 +55,7 @@ def _build_parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--jobs", type=_positive, default=os.cpu_count() or 1, help="processes that pack (default: all cores)"
     )
+    run.add_argument("--until", metavar="STAGE", help="with `all`: the last stage to run (default: train)")
     run.add_argument("--dry-run", action="store_true", help="say what would be reused and what would be built")
     run.set_defaults(run=_run)
 
@@ -117,21 +118,26 @@ def _run(options: argparse.Namespace) -> int:
 
     if options.stage != "all":
         find_stage(options.stage)
+        if options.until:
+            raise ConfigError("--until goes with `run all` only")
+    last_stage = find_stage(options.until or "train").name
     context = _build_context(options)
     if options.dry_run:
         for outcome in look_ahead(context):
             if options.stage in ("all", outcome.stage):
                 state = "reuse" if outcome.done else "build"
                 print(f"{outcome.stage:<20} {state:<6} {outcome.manifest_key or '(follows)'}")
+            if outcome.stage == last_stage:
+                break
         return 0
     if options.stage == "all":
-        outcomes = run_pipeline(context, "train", options.jobs)
+        outcomes = run_pipeline(context, last_stage, options.jobs)
     else:
         outcomes = iter([run_single(context, options.stage, options.jobs)])
     for outcome in outcomes:
         state = "reused" if outcome.done else "built"
         print(f"{outcome.stage:<20} {state:<7} {outcome.seconds:>8.1f} s  {outcome.manifest_key}", flush=True)
-    if options.stage == "all":
+    if options.stage == "all" and last_stage in ("verify", "train"):
         print()
         return _summary(options)
     return 0

@@ -133,6 +133,35 @@ def test_the_stages_run_one_by_one_and_a_second_time_are_reused(installation: In
     assert installation.stored() == before
 
 
+def test_all_runs_up_to_the_stage_that_is_asked_for(installation: Installation) -> None:
+    stages = UP_TO_VERIFY[:-1]
+    outcome = installation.run("run", "all", "--until", "pack_recordio", "--dataset", "tiny", "--dry-run")
+    assert [line.split()[:2] for line in outcome.lines()] == [[stage, "build"] for stage in stages]
+    outcome = installation.run("run", "all", "--until", "pack_recordio", "--dataset", "tiny")
+    assert (outcome.exit_code, outcome.lines()) == (0, [line_of(stage, "built") for stage in stages])
+    outcome = installation.run("run", "all", "--until", "verify", "--dataset", "tiny")
+    assert outcome.exit_code == 0
+    assert outcome.lines()[: len(UP_TO_VERIFY)] == [
+        *(line_of(stage, "reused") for stage in stages), line_of("verify", "built")
+    ]  # fmt: skip
+    assert "classes    2 kept, 1 dropped for too few images" in outcome.lines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("all", "--until", "packing"), "stage 'packing': expected one of download, untar,"),
+        (("untar", "--until", "verify"), "--until goes with `run all` only"),
+    ],
+)
+def test_an_until_that_can_not_be_meant_is_refused(
+    installation: Installation, arguments: tuple[str, ...], told: str
+) -> None:
+    outcome = installation.run("run", *arguments, "--dataset", "tiny")
+    assert outcome.exit_code == 1 and told in outcome.err
+    assert installation.stored() == {}
+
+
 def test_all_runs_to_the_first_error_and_goes_on_from_there_the_next_time(installation: Installation) -> None:
     """Here it is the training, for want of a trainer."""
     for state in ("built", "reused"):
