@@ -68,7 +68,14 @@ def _decode(jpeg: bytes, colours: str, min_height: int, min_width: int) -> Pixel
         message = str(error).lower()
         if "subsampling" in message:
             raise UnnamedSampling from error
-        raise UnusableImage("JPEG cut short" if "end of jpeg file" in message else "JPEG damaged") from error
+        raise UnusableImage(_name_fault(message)) from error
+
+
+def _name_fault(message: str) -> str:
+    """What libjpeg's words come to. It also says `unsupported` of a marker, which is damage."""
+    if message.startswith(("unsupported jpeg", "unsupported color")):
+        return "unsupported kind of JPEG"
+    return "JPEG cut short" if "end of jpeg file" in message else "JPEG damaged"
 
 
 def _decode_leniently(jpeg: bytes, structure: JpegStructure, scale: int) -> Pixels:

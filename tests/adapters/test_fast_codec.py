@@ -399,6 +399,13 @@ def test_a_jpeg_whose_coefficients_would_take_too_much_memory_is_refused(scan: s
     assert reason_of(data, 480) == "more than 67,108,864 pixels to decode"
 
 
+@pytest.mark.parametrize(("offset", "value"), [(1, 0xC3), (4, 12)], ids=["lossless", "12-bit"])
+def test_a_kind_of_jpeg_that_no_decoder_here_knows_is_refused_for_that(offset: int, value: int) -> None:
+    data = bytearray(jpeg(16, 16))
+    data[data.index(b"\xff\xc0") + offset] = value
+    assert reason_of(bytes(data)) == "unsupported kind of JPEG"
+
+
 @pytest.mark.parametrize(("width", "height"), [(0, 16), (16, 0)])
 def test_a_jpeg_without_a_size_is_refused(width: int, height: int) -> None:
     assert reason_of(claiming(width, height, jpeg(16, 16))) == "JPEG without a size"
