@@ -32,12 +32,6 @@ done
 "$2" "$3" packed images --list --recursive
 "$2" "$3" packed images --resize 480 --quality 90 --num-thread "$4"
 """
-_PIPELINE = """\
-set -e
-for stage in untar filter_rare_classes sample_validation pack_recordio; do
-    "$1" run $stage --dataset bench --set "check=$2" --jobs "$3"
-done
-"""
 
 
 @dataclass(frozen=True)
@@ -84,11 +78,12 @@ def our_im2rec() -> Packer:
 
 
 def our_pipeline(check: str) -> Packer:
-    """untar to pack_recordio, each a command; the download before them does not count."""
+    """untar to pack_recordio; the download before them does not count."""
 
     def start(corpus: Corpus, folder: Path) -> Start:
         environment = _prepare_store(corpus, folder)
-        return Start(["bash", "-c", _PIPELINE, "bash", _IMAGENET_OPS, check, str(NUM_PROCESSES)], environment)
+        options = ("--until", "pack_recordio", "--set", f"check={check}", "--jobs", str(NUM_PROCESSES))
+        return Start([_IMAGENET_OPS, "run", "all", "--dataset", "bench", *options], environment)
 
     return Packer(
         f"this project's fast profile from the archive to chunks: check {check}, resize what is larger", start

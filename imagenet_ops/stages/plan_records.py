@@ -1,7 +1,8 @@
 """The first half of pack_recordio: which image becomes which record of which chunk.
 
 A split's records are shuffled as a whole by a keyed hash and cut into chunks, so every chunk is a fair sample of all
-classes. A record's id is its place in that order.
+classes. A record's id is its place in that order; validation goes on counting where training ends, so that an id is
+never there twice.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def plan_records(run: StageRun[S], seed: int, num_chunks: int, target_chunk_byte
     sampled = run.read_input("sample_validation", SplitManifest).validation
     sample = read_table(run.store, run.key_of("sample_validation", sampled.key))
     names = []
+    first_id = 0
     for split, rows in (
         ("train", images.join(sample, on=_IMAGE, how="anti")),
         ("validation", images.join(sample, on=_IMAGE, how="semi")),
@@ -37,7 +39,8 @@ def plan_records(run: StageRun[S], seed: int, num_chunks: int, target_chunk_byte
         wished = num_chunks if split == "train" else 1
         if target_chunk_bytes is not None:
             wished = choose_num_chunks_or_refuse(int(rows["num_bytes"].sum()), target_chunk_bytes, split)
-        shuffled = _shuffle(rows, seed, split)
+        shuffled = _shuffle(rows, seed, split, first_id)
+        first_id += len(shuffled)
         for chunk in plan_chunks(split, len(shuffled), wished):
             frame = shuffled.slice(chunk.start, chunk.stop - chunk.start)
             write_table(run.store, run.keys, f"plan_{chunk.name}.parquet", frame)
@@ -69,12 +72,12 @@ def _labelled_images(run: StageRun[S]) -> pl.DataFrame:
     return pl.concat(parts).join(labels, on="synset", how="inner")
 
 
-def _shuffle(rows: pl.DataFrame, seed: int, split: str) -> pl.DataFrame:
+def _shuffle(rows: pl.DataFrame, seed: int, split: str, first_id: int) -> pl.DataFrame:
     order = [keyed_hash(seed, f"order {split}", *image) for image in rows.select(_IMAGE).iter_rows()]
     return (
         rows.with_columns(pl.Series("order", order, dtype=pl.UInt64))
         .sort("order", "synset", "name")
         .with_row_index("record_id")
-        .with_columns(pl.col("record_id").cast(pl.UInt64))
+        .with_columns(pl.col("record_id").cast(pl.UInt64) + first_id)
         .select(_COLUMNS)
     )

@@ -17,9 +17,9 @@ from imagenet_ops.domain.recordio import MAGIC, ImageRecord, iterate_records, un
 from imagenet_ops.packer.formats import OpenFormat
 from imagenet_ops.packer.formats import parquet as parquet_format
 from imagenet_ops.packer.formats.parquet import open_parquet
-from imagenet_ops.packer.formats.recordio import open_recordio
+from imagenet_ops.packer.formats.recordio import RecordIOChunk, open_recordio
 from imagenet_ops.packer.formats.webdataset import open_webdataset
-from imagenet_ops.packer.items import PackItem
+from imagenet_ops.packer.items import Batch, Packed, PackItem
 from imagenet_ops.packer.messages import Setup
 from imagenet_ops.packer.packing import pack_in_order
 from imagenet_ops.packer.readers import FolderReader
@@ -119,3 +119,27 @@ def test_a_chunk_of_nothing_can_be_read(tmp_path: Path, open_format: OpenFormat)
         assert pq.read_table(data / "train_00000.parquet").num_rows == 0
     else:
         assert (data / "train_00000.rec").read_bytes() == b""
+
+
+class FarWriter:
+    """An ObjectWriter that is five gigabytes further than what was written to it."""
+
+    def __init__(self) -> None:
+        self.num_bytes = 5 * 2**30
+        self.written = b""
+
+    def write(self, data: bytes | memoryview) -> None:
+        self.written += bytes(data)
+        self.num_bytes += len(data)
+
+    def sha256(self) -> str:
+        return ""
+
+
+def test_offsets_beyond_four_gigabytes_are_written_in_full() -> None:
+    rec, idx, lst = FarWriter(), FarWriter(), FarWriter()
+    chunk = RecordIOChunk("train_00000", rec, idx, lst)
+    items = [PackItem(number, (1.0,), f"n01/{number}", "") for number in range(2)]
+    packed = Packed(0, 8, "kept", 1, 1, 8, 8, 0, None)
+    chunk.add(Batch(items, [packed, packed._replace(start=8, stop=16)], memoryview(bytes(16))))
+    assert idx.written == b"0\t5368709120\n1\t5368709128\n"

@@ -118,7 +118,7 @@ def png_of_shade(shade: int) -> bytes:
     return bytes(cv2.imencode(".png", np.full((16, 16, 3), shade, np.uint8))[1].tobytes())
 
 
-def test_ids_count_from_zero_within_each_split_and_run_on_over_the_chunks(tmp_path: Path) -> None:
+def test_ids_run_on_over_all_chunks_validation_behind_training(tmp_path: Path) -> None:
     pipeline = pack(tmp_path, num_chunks=3)
     ids: dict[str, list[int]] = {"train": [], "validation": []}
     for chunk in chunks_of(pipeline):
@@ -127,7 +127,7 @@ def test_ids_count_from_zero_within_each_split_and_run_on_over_the_chunks(tmp_pa
         "train_00000", "train_00001", "train_00002", "validation_00000",
     ]  # fmt: skip
     assert [chunk.num_records for chunk in chunks_of(pipeline)] == [3, 3, 2, 4]
-    assert ids == {"train": list(range(8)), "validation": list(range(4))}
+    assert ids == {"train": list(range(8)), "validation": list(range(8, 12))}
 
 
 def test_the_validation_chunks_hold_the_sample_and_the_training_chunks_all_else(tmp_path: Path) -> None:
