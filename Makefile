@@ -37,9 +37,9 @@ lock: .local/uv  ## pin the newest allowed versions into requirements/
 	$(UV) pip compile -q -U pyproject.toml --extra dev $(LOCK) -o requirements/main.txt
 	$(UV) pip compile -q -U pyproject.toml --extra train --extra test $(LOCK) -o requirements/trainer.txt
 
-clean:  ## remove the environments, the local Airflow and the demo's archive; with STORE=yes the local store too
+clean:  ## remove the environments, the local Airflow and the demo's archive, what benchmarks read; with STORE=yes the local store too
 	@if [ -x $(MAIN)/bin/python ]; then $(MAIN)/bin/python -m imagenet_ops.local_airflow down; fi
-	rm -rf $(MAIN) $(TRAINER) .local/airflow .local/demo .local/uv .local/uv-venv .mypy_cache .ruff_cache *.egg-info
+	rm -rf $(MAIN) $(TRAINER) .local/airflow .local/bench .local/demo .local/uv .local/uv-venv .mypy_cache .ruff_cache *.egg-info
 	@if [ "$(STORE)" = yes ]; then rm -rf .local/store; elif [ -d .local/store ]; then echo "kept: .local/store"; fi
 
 # uv from the PATH, or an own one fetched with pip.

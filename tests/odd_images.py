@@ -21,7 +21,7 @@ _ARITHMETIC = base64.b64decode(
 
 def odd_images() -> dict[str, bytes]:
     """In the order of the table in docs/odd_images.md; what has no size in its name has 120 × 80 pixels."""
-    whole = jpeg(120, 80)
+    whole, small = jpeg(120, 80), jpeg(60, 40)
     grey = jpeg(120, 80, mode="L")
     turned = {f"JPEG, orientation {tag}": jpeg(120, 80, orientation=tag) for tag in range(1, 9)}
     return {
@@ -42,6 +42,10 @@ def odd_images() -> dict[str, bytes]:
         "JPEG, cut in its header": whole[:60],
         "JPEG, 8 bytes flipped": _flipped(whole),
         "JPEG, claims 65,000 × 65,000": _with_frame(whole, 3 + 2, b"\xfd\xe8\xfd\xe8"),
+        "JPEG, 60 × 40": small,
+        "JPEG, 60 × 40, progressive": _saved("RGB", "JPEG", size=(60, 40), progressive=True),
+        "JPEG, 60 × 40, orientation 6": jpeg(60, 40, orientation=6),
+        "JPEG, 60 × 40, comment and a second image": small[:2] + b"\xff\xfe\x00\x07Hello" + small[2:] + whole,
         "JPEG, 1 × 1": jpeg(1, 1),
         "JPEG, 1 × 2000": jpeg(1, 2000),
         "JPEG, 6000 × 20": jpeg(6000, 20),
@@ -65,9 +69,9 @@ def odd_images() -> dict[str, bytes]:
     }
 
 
-def _saved(mode: str, kind: str, **options: object) -> bytes:
+def _saved(mode: str, kind: str, size: tuple[int, int] = (120, 80), **options: object) -> bytes:
     channels = {"L": 1, "LA": 2, "P": 3, "RGB": 3, "CMYK": 4}[mode]
-    pixels = picture(120, 80, 3, channels)
+    pixels = picture(*size, 3, channels)
     image = Image.fromarray(pixels if channels > 1 else pixels[:, :, 0], "RGB" if mode == "P" else mode)
     if mode == "P":
         image = image.quantize(16)

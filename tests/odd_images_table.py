@@ -22,6 +22,33 @@ SHORT_EDGE, QUALITY = 48, 90
 _HEAD = f"""# Odd images
 
 What packing makes of every odd kind of image that archives hold, with `short_edge_pixels: {SHORT_EDGE}`. The images
+have 120 × 80 pixels unless it says otherwise. im2rec.py stands for MXNet's, run with several processes; with one it
+ends at the first image that it leaves out. What a profile skips is counted by its reason and goes to the quarantine.
+
+`python -m tests.odd_images_table` writes it anew.
+
+Beside the two profiles stands what im2rec.py does: the same OpenCV calls, without a look at whether an image is whole.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import cv2
+import numpy as np
+
+from imagenet_ops.adapters.fast_codec import FastCodec
+from imagenet_ops.adapters.im2rec_codec import Im2recCodec
+from imagenet_ops.adapters.stored_image import Codec, Pixels
+from imagenet_ops.adapters.unusable_image import UnusableImage
+from tests.odd_images import odd_images
+
+DOCUMENT = Path(__file__).parents[1] / "docs" / "odd_images.md"
+SHORT_EDGE, QUALITY = 48, 90
+_HEAD = f"""# Odd images
+
+What packing makes of every odd kind of image that archives hold, with `short_edge_pixels: {SHORT_EDGE}`. The images
 have 120 × 80 pixels unless it says otherwise. im2rec.py stands for MXNet's, run with several processes (with one it ends
 at the first image that it leaves out). What a profile skips is counted by its reason and copied to the quarantine.
 
@@ -46,7 +73,7 @@ def describe(codec: Codec, data: bytes) -> str:
         stored = codec.transcode(data)
     except UnusableImage as reason:
         return f"skipped: {reason}"
-    dropped = f", {stored.num_dropped_bytes:,} bytes of metadata dropped" if stored.num_dropped_bytes else ""
+    dropped = f", {stored.num_dropped_bytes:,} bytes dropped" if stored.num_dropped_bytes else ""
     return f"{stored.treatment}, {stored.width} × {stored.height}{_colours(stored.image)}{dropped}"
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from demo.archive import ARCHIVE_NAME, NAMES_NAME, write_archive
-from imagenet_ops.adapters.image_codec import UnusableImage, transcode
+from imagenet_ops.adapters.fast_codec import FastCodec
+from imagenet_ops.adapters.unusable_image import UnusableImage
 from imagenet_ops.catalogue import load_dataset
 from imagenet_ops.manifests import ClassManifest, ImageIndex, SplitManifest
 from tests.fakes import MemoryStore
@@ -94,11 +95,12 @@ def test_the_odd_members_are_two_damaged_images_three_unusual_ones_and_two_that_
     assert odd_class[names[-1]] == b""
     for name, reason in ((cut, "JPEG cut short"), (flipped, "JPEG damaged")):
         with pytest.raises(UnusableImage, match=f"^{reason}$"):
-            transcode(odd_class[name], 96, 90)
+            FastCodec(96, 90).transcode(odd_class[name])
     assert png.endswith(".JPEG") and odd_class[png].startswith(b"\x89PNG")
     assert " schöne Zelle für Prüfung " in umlaut
     for name in (png, cmyk, umlaut):
-        assert transcode(odd_class[name], 96, 90).pixels.shape == (96, 96, 3)
+        stored = FastCodec(96, 90).transcode(odd_class[name])
+        assert (stored.width, stored.height, stored.treatment) == (96, 96, "shrunk")
 
 
 def test_the_catalogues_demo_keeps_six_classes_of_this_archive(folder: Path) -> None:

@@ -1,7 +1,4 @@
-"""Searches for bytes in an image, by numpy.
-
-Every image that is kept goes through both; Python's own searches take three to seven times as long.
-"""
+"""Searches for bytes in an image, by numpy: every image that is kept goes through both."""
 
 from __future__ import annotations
 

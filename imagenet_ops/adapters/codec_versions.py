@@ -26,7 +26,7 @@ def find_slow_jpeg(build_information: str | None = None) -> str | None:
         return None
     return (
         f"OpenCV {cv2.__version__} has a JPEG codec without SIMD ({jpeg or 'unknown'}): decoding takes 1.8 times, "
-        "encoding 4.5 times as long as with it; install opencv-python-headless 4.10 or later"
+        "encoding 5 times as long as with it; install opencv-python-headless 4.10 or later"
     )
 
 

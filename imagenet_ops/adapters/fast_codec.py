@@ -33,22 +33,22 @@ class FastCodec:
     keep_grey: bool = True
     keep_metadata: bool = False
 
-    def transcode(self, data: bytes) -> StoredImage:
+    def transcode(self, data: bytes, *, with_pixels: bool = False) -> StoredImage:
         """Raises UnusableImage."""
         if data.startswith(b"\xff\xd8\xff"):
             try:
-                return self._transcode_jpeg(data)
+                return self._transcode_jpeg(data, with_pixels)
             except JpegFault as fault:
                 raise UnusableImage(str(fault)) from None
         return self._transcode_png(data)
 
-    def _transcode_jpeg(self, jpeg: bytes) -> StoredImage:
+    def _transcode_jpeg(self, jpeg: bytes, with_pixels: bool) -> StoredImage:
         structure = read_structure(jpeg)
         orientation = read_orientation(jpeg) if structure.has_exif else 1
         size = (structure.width, structure.height)
         target = self._target_size(*_turn(size, orientation))
         if size == target and orientation == 1 and self._can_stay(jpeg, structure):
-            return self._keep(jpeg, structure)
+            return self._keep(jpeg, structure, with_pixels)
         grey = self.keep_grey and structure.num_components == 1
         scale = _choose_scale(structure, min(target))
         pixels = decode_jpeg(jpeg, structure, scale, grey=grey)
@@ -86,14 +86,17 @@ class FastCodec:
             and len(jpeg) <= self.max_kept_bytes
         )
 
-    def _keep(self, jpeg: bytes, structure: JpegStructure) -> StoredImage:
+    def _keep(self, jpeg: bytes, structure: JpegStructure, with_pixels: bool) -> StoredImage:
         """The bytes without what no decoder needs, the same whatever the check; no entropy-coded data are touched."""
         end = find_end(jpeg, structure.first_scan, find_marker)
-        if self.check == "decode":
+        pixels = None
+        if with_pixels:
+            pixels = decode_jpeg(jpeg, structure, _choose_scale(structure, self.short_edge_pixels), grey=False)
+        elif self.check == "decode":
             _require_room(structure.width * structure.height)
             check_jpeg(jpeg)
         kept = _cut_out(jpeg, structure, end, self.keep_metadata)
-        return StoredImage(kept, "kept", structure.width, structure.height, len(jpeg) - len(kept), None)
+        return StoredImage(kept, "kept", structure.width, structure.height, len(jpeg) - len(kept), pixels)
 
     def _encode(self, pixels: Pixels, treatment: Treatment, num_dropped_bytes: int) -> StoredImage:
         height, width = pixels.shape[:2]

@@ -15,7 +15,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -25,7 +25,8 @@ from imagenet_ops.errors import NoSpace, ObjectNotFound, StorageError
 
 _PARTIAL = ".partial"
 _HASHED_ALONGSIDE_BYTES = 2**18
-_hashing = ThreadPoolExecutor(4, "hashing")
+_FLUSHED_ALONGSIDE_BYTES = 2**25
+_background = ThreadPoolExecutor(8, "file_store")
 
 
 class FileStore:
@@ -77,9 +78,10 @@ class FileStore:
     def open_writer(self, key: str) -> Iterator[ObjectWriter]:
         path = self._path(key)
         with _partial_file(key, path) as file:
-            yield _FileWriter(key, file)
+            writer = _FileWriter(key, file)
+            yield writer
+            writer.finish()
             with _storage_errors(key):
-                _flush_to_disk(file)
                 Path(file.name).rename(path)
                 _sync_folder(path.parent)
 
@@ -112,11 +114,13 @@ class _FileWriter:
         self._key = key
         self._file = file
         self._digest = hashlib.sha256()
+        self._flushing: Future[None] | None = None
+        self._num_flushed_bytes = 0
         self.num_bytes = 0
 
     def write(self, data: bytes | memoryview) -> None:
         """Large pieces are hashed while they are written, for either takes about as long."""
-        hashed = _hashing.submit(self._digest.update, data) if len(data) >= _HASHED_ALONGSIDE_BYTES else None
+        hashed = _background.submit(self._digest.update, data) if len(data) >= _HASHED_ALONGSIDE_BYTES else None
         try:
             with _storage_errors(self._key):
                 self._file.write(data)
@@ -126,6 +130,22 @@ class _FileWriter:
         if not hashed:
             self._digest.update(data)
         self.num_bytes += len(data)
+        self._flush_ahead()
+
+    def finish(self) -> None:
+        """All bytes are on the disk."""
+        with _storage_errors(self._key):
+            if self._flushing:
+                self._flushing.result()
+            _flush_to_disk(self._file)
+
+    def _flush_ahead(self) -> None:
+        """Starts to bring to the disk what is written, so that little is left to wait for at the end."""
+        if self.num_bytes - self._num_flushed_bytes < _FLUSHED_ALONGSIDE_BYTES:
+            return
+        if self._flushing is None or self._flushing.done():
+            self._flushing = _background.submit(os.fdatasync, self._file.fileno())
+            self._num_flushed_bytes = self.num_bytes
 
     def sha256(self) -> str:
         return self._digest.hexdigest()

@@ -39,14 +39,15 @@ class Im2recCodec:
     encoding: Literal[".jpg", ".png"] = ".jpg"
     pass_through: bool = False
 
-    def transcode(self, data: bytes) -> StoredImage:
+    def transcode(self, data: bytes, *, with_pixels: bool = False) -> StoredImage:
         """Raises UnusableImage for what OpenCV can't read or write, and for a JPEG that is cut short.
 
         With `pass_through` for what is no image; whether an image is whole is not looked at then.
         """
         if self.pass_through:
             width, height = _read_size(data)
-            return StoredImage(data, "kept", width, height, 0, None)
+            pixels = _read_pixels(data, self.color) if with_pixels else None
+            return StoredImage(data, "kept", width, height, 0, pixels)
         pixels = _decode(data, self.color)
         short_edge = min(pixels.shape[:2])
         if self.center_crop:

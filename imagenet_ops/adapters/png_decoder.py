@@ -33,6 +33,7 @@ def decode_png(png: bytes, *, grey: bool) -> Pixels:
 
 
 def _lay_on_white(pixels: Pixels) -> Pixels:
-    alpha = pixels[:, :, 3:].astype(np.uint16)
-    shown = pixels[:, :, :3].astype(np.uint16) * alpha + 255 * (255 - alpha)
-    return np.asarray((shown + 127) // 255, np.uint8)
+    """In 8 bits all along: of a large image, more would not be there to be had."""
+    *colours, alpha = cv2.split(pixels)
+    shown = cv2.multiply(cv2.merge(colours), cv2.merge([alpha] * 3), scale=1 / 255)
+    return np.asarray(cv2.add(shown, cv2.merge([cv2.bitwise_not(alpha)] * 3)), np.uint8)

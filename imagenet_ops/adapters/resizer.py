@@ -1,7 +1,7 @@
 """Antialiased resizing: Lanczos with three lobes, in Rust with AVX2.
 
-Beside it `benchmarks/resize_quality.py` measures OpenCV's ways: bilinear, which im2rec takes, is twice as fast and
-loses 4 to 5 dB against a reference, area average loses 2.
+`make bench NAME=resize_quality` measures OpenCV's ways beside it: from decoding to encoding, im2rec's bilinear takes
+7 % less time and loses 1 to 4 dB against a reference, the more the smaller the image becomes; area average loses 1 dB.
 """
 
 from __future__ import annotations

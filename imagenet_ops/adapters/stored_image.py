@@ -16,7 +16,7 @@ Treatment = Literal["kept", "shrunk", "enlarged", "reencoded"]
 class StoredImage(NamedTuple):
     """An image as its record has it. `num_dropped_bytes` of the source were metadata or lay behind the image's end.
 
-    `pixels` are those that were encoded; None for a kept image, which was not decoded at its full size.
+    `pixels` are those that were encoded, or of a kept image where they were asked for.
     """
 
     image: bytes
@@ -30,5 +30,5 @@ class StoredImage(NamedTuple):
 class Codec(Protocol):
     """A packing profile with its settings: the same bytes in give the same bytes out."""
 
-    def transcode(self, data: bytes) -> StoredImage:
-        """Raises UnusableImage."""
+    def transcode(self, data: bytes, *, with_pixels: bool = False) -> StoredImage:
+        """`with_pixels` decodes kept images at their full size too. Raises UnusableImage."""

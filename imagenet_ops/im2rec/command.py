@@ -108,8 +108,16 @@ def _pack_lists(options: Im2recOptions) -> int:
     if options.dry_run:
         _print_plan(_describe_packing(list_path) for list_path in lists)
         return 0
+    _warn_of_slow_jpeg(options)
     progress = choose_progress()
     return max(_pack_list(options, list_path, progress) for list_path in lists)
+
+
+def _warn_of_slow_jpeg(options: Im2recOptions) -> None:
+    from imagenet_ops.adapters.codec_versions import find_slow_jpeg
+
+    if not options.pass_through and (slow := find_slow_jpeg()):
+        log.warning("%s", slow)
 
 
 def _pack_list(options: Im2recOptions, list_path: Path, progress: Progress) -> int:

@@ -46,8 +46,9 @@ def pack_in_order(
 ) -> Generator[Batch]:
     """Every item once, in order. The bytes are the same for any number of workers.
 
-    Raises ValueError for fewer workers than one, what reading an item raised, StorageError for a read that does not end, and ProcessFailed, naming the image,
-    where a worker is killed from outside or can't start. When the iteration is given up, no worker is left behind.
+    Raises ValueError for fewer workers than one, what reading an item raised, StorageError for a read that does not
+    end, and ProcessFailed, naming the image, where a worker is killed from outside or can't start. When the iteration
+    is given up, no worker is left behind.
     """
     if num_workers < 1:
         raise ValueError(f"num_workers is at least 1, given {num_workers}")

@@ -68,7 +68,7 @@ class Worker:
         if isinstance(data, UnusableImage):
             return Skipped(str(data)), []
         try:
-            stored = self._codec.transcode(data)
+            stored = self._codec.transcode(data, with_pixels=item.measured)
             record = ImageRecord(item.record_id, item.labels, stored.image)
             encoded = encode_image(record, holds_magic=holds_aligned_magic(stored.image))
         except UnusableImage as reason:
@@ -84,7 +84,7 @@ class Worker:
             num_source_bytes=len(data),
             num_image_bytes=len(stored.image),
             num_dropped_bytes=stored.num_dropped_bytes,
-            moments=measure(stored) if item.measured else None,
+            moments=measure(stored.pixels) if item.measured and stored.pixels is not None else None,
         )
         return packed, encoded
 

@@ -20,7 +20,7 @@ def kept(data: bytes) -> StoredImage:
 class ObedientCodec:
     """`skip`, `crash`, `hang`, `hog` (memory), `killed`, `raise`; `once KIND FILE`: only while FILE is not there."""
 
-    def transcode(self, data: bytes) -> StoredImage:
+    def transcode(self, data: bytes, *, with_pixels: bool = False) -> StoredImage:
         word, *rest = data.split(b" ")
         if word == b"once":
             path = Path(os.fsdecode(rest[1]))
