@@ -25,33 +25,6 @@ What packing makes of every odd kind of image that archives hold, with `short_ed
 have 120 × 80 pixels unless it says otherwise. im2rec.py stands for MXNet's, run with several processes; with one it
 ends at the first image that it leaves out. What a profile skips is counted by its reason and goes to the quarantine.
 
-`python -m tests.odd_images_table` writes it anew.
-
-Beside the two profiles stands what im2rec.py does: the same OpenCV calls, without a look at whether an image is whole.
-"""
-
-from __future__ import annotations
-
-import tempfile
-from pathlib import Path
-
-import cv2
-import numpy as np
-
-from imagenet_ops.adapters.fast_codec import FastCodec
-from imagenet_ops.adapters.im2rec_codec import Im2recCodec
-from imagenet_ops.adapters.stored_image import Codec, Pixels
-from imagenet_ops.adapters.unusable_image import UnusableImage
-from tests.odd_images import odd_images
-
-DOCUMENT = Path(__file__).parents[1] / "docs" / "odd_images.md"
-SHORT_EDGE, QUALITY = 48, 90
-_HEAD = f"""# Odd images
-
-What packing makes of every odd kind of image that archives hold, with `short_edge_pixels: {SHORT_EDGE}`. The images
-have 120 × 80 pixels unless it says otherwise. im2rec.py stands for MXNet's, run with several processes (with one it ends
-at the first image that it leaves out). What a profile skips is counted by its reason and copied to the quarantine.
-
 `python -m tests.odd_images_table` writes this table by running the code; a test holds the two against each other.
 
 | what | profile `fast` | profile `im2rec` | im2rec.py |
