@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections import deque
 from contextlib import suppress
 from multiprocessing.connection import Pipe
@@ -19,13 +20,22 @@ _SECONDS_TO_END = 5.0
 # mallopt(3): an image's memory is used for the next one, or the kernel would fetch and clear it again for each.
 # numpy's algebra is not needed, and its threads double the time that a worker takes to start.
 _ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": str(2**25), "MALLOC_TRIM_THRESHOLD_": str(2**27), "OPENBLAS_NUM_THREADS": "1"}
-_idle: list[WorkerProcess] = []
+
+
+class _Idle(threading.local):
+    """Of this thread: a worker ends with the thread that started it (PR_SET_PDEATHSIG), not with the process."""
+
+    def __init__(self) -> None:
+        self.workers: list[WorkerProcess] = []
+
+
+_idle = _Idle()
 
 
 def take_worker(setup: Setup) -> WorkerProcess:
-    """An idle worker of this process, or a new one: starting one costs as much as packing a hundred images."""
-    while _idle:
-        worker = _idle.pop()
+    """An idle worker of this thread, or a new one: starting one costs as much as packing a hundred images."""
+    while _idle.workers:
+        worker = _idle.workers.pop()
         if worker.is_alive():
             break
         worker.close()
@@ -36,14 +46,14 @@ def take_worker(setup: Setup) -> WorkerProcess:
 
 
 def give_back(worker: WorkerProcess) -> None:
-    """Keeps a worker that has packed all its blocks for the next setup; it ends with this process."""
+    """Keeps a worker that has packed all its blocks for this thread's next setup."""
     worker.end()
-    _idle.append(worker)
+    _idle.workers.append(worker)
 
 
 def close_idle_workers() -> None:
-    while _idle:
-        _idle.pop().close()
+    while _idle.workers:
+        _idle.workers.pop().close()
 
 
 class WorkerProcess:

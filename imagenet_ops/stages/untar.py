@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import chain
 from typing import Literal, NamedTuple
 
 import polars as pl
 
+from imagenet_ops.adapters.block_reader import BlockReader
 from imagenet_ops.adapters.tables import read_table, write_table
-from imagenet_ops.domain.image_header import NotAnImage, read_image_header
+from imagenet_ops.domain.image_header import ImageHeader, NotAnImage, read_image_header
 from imagenet_ops.domain.synsets import synset_of_archive, synset_of_folder
 from imagenet_ops.domain.tar_index import BLOCK_BYTES, ReadAt, TarMember, is_tar, iterate_members
 from imagenet_ops.errors import DataError
@@ -112,23 +112,22 @@ def _build_part(run: StageRun[UntarSettings], name: str) -> IndexPart:
     archives = run.read_input("download", ArchiveManifest).archives
     readers = [_reader(run, archive) for archive in archives]
     group = read_table(run.store, run.keys.data(f"group_{name}.parquet"))
+    looked_at: list[tuple[Row, ImageHeader | NotAnImage]] = []
+    with run.context.progress.task(f"untar {name}", len(group), "entries") as progress:
+        for entry in map(Row._make, group.iter_rows()):
+            looked_at += [(row, _look_at(readers, row)) for row in _members(readers, entry)]
+            progress.advance(1)
+    last = {(row.synset, row.name): position for position, (row, _) in enumerate(looked_at)}
     images: list[tuple[object, ...]] = []
     rejected: list[tuple[object, ...]] = []
-    members = list(chain.from_iterable(_members(readers, Row(*row)) for row in group.iter_rows()))
-    last = {(row.synset, row.name): position for position, row in enumerate(members)}
-    with run.context.progress.task(f"untar {name}", len(members), "members") as progress:
-        for position, row in enumerate(members):
-            place = row[:5]
-            try:
-                if last[row.synset, row.name] != position:
-                    raise NotAnImage("replaced by a later member of the same name")
-                if row.kind != "file":
-                    raise NotAnImage(row.kind)
-                header = read_image_header(_within(readers[row.archive], row))
-                images.append((*place, header.format, header.width, header.height))
-            except NotAnImage as reason:
-                rejected.append((*place, str(reason)))
-            progress.advance(1)
+    for position, (row, found) in enumerate(looked_at):
+        place = row[:5]
+        if last[row.synset, row.name] != position:
+            rejected.append((*place, "replaced by a later member of the same name"))
+        elif isinstance(found, NotAnImage):
+            rejected.append((*place, str(found)))
+        else:
+            images.append((*place, found.format, found.width, found.height))
     index = pl.DataFrame(images, schema=_INDEX, orient="row").sort("synset", "name")
     left_out = pl.DataFrame(rejected, schema=_REJECTED, orient="row").sort("synset", "name", "archive", "offset")
     return IndexPart(
@@ -137,6 +136,15 @@ def _build_part(run: StageRun[UntarSettings], name: str) -> IndexPart:
         classes=_count_classes(group["synset"].unique().to_list(), images, rejected),
         num_rejected_by_reason=dict(sorted(Counter(str(row[-1]) for row in rejected).items())),
     )
+
+
+def _look_at(readers: list[ReadAt], row: Row) -> ImageHeader | NotAnImage:
+    if row.kind != "file":
+        return NotAnImage(row.kind)
+    try:
+        return read_image_header(_within(readers[row.archive], row))
+    except NotAnImage as reason:
+        return reason
 
 
 def _members(readers: list[ReadAt], row: Row) -> Iterator[Row]:
@@ -174,8 +182,7 @@ def _finish(run: StageRun[UntarSettings], parts: list[IndexPart]) -> ImageIndex:
 
 
 def _reader(run: StageRun[UntarSettings], archive: StoredObject) -> ReadAt:
-    key = run.key_of("download", archive.key)
-    return lambda offset, num_bytes: run.store.get_range(key, offset, num_bytes)
+    return BlockReader(run.store, run.key_of("download", archive.key)).read
 
 
 def _within(read_at: ReadAt, row: Row) -> ReadAt:
