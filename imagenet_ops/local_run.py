@@ -12,6 +12,8 @@ from imagenet_ops.part_pool import build_parts
 from imagenet_ops.stages.pipeline import PIPELINE, find_stage
 from imagenet_ops.stages.stage import MappedStage, StageContext, build_part, finish, locate, plan_parts, run_stage
 
+_LEAST_PARTS_FOR_POOL = 4  # a process of the pool takes a second to start, in which a part of 128 classes may be done
+
 
 @dataclass(frozen=True)
 class StageOutcome:
@@ -70,7 +72,7 @@ def _run_one(context: StageContext, stage: Any, input_key: str | None, jobs: int
     assert input_key is not None  # only the first stage has no input, and it is not mapped
     parts = plan_parts(context, stage, input_key)
     context = replace(context, num_workers=jobs)
-    if stage.parts_use_workers or jobs == 1 or len(parts) < 2:
+    if stage.parts_use_workers or jobs == 1 or len(parts) < _LEAST_PARTS_FOR_POOL:
         for part in parts:
             build_part(context, stage, part)
     else:

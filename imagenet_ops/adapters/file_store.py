@@ -25,7 +25,7 @@ from imagenet_ops.errors import NoSpace, ObjectNotFound, StorageError
 
 _PARTIAL = ".partial"
 _HASHED_ALONGSIDE_BYTES = 2**18
-_FLUSHED_ALONGSIDE_BYTES = 2**25
+_FLUSHED_ALONGSIDE_BYTES = 2**27
 _background = ThreadPoolExecutor(8, "file_store")
 
 
