@@ -176,12 +176,14 @@ class _Packing:
             fresh.send(Block(number, block.num_arrived, block.items[block.num_arrived :]))
 
     def _count_failure(self, worker: WorkerProcess, beat: Heartbeat, reason: str) -> None:
-        items = self._blocks[beat.block].items
-        item = items[beat.position]
+        block = self._blocks.get(beat.block)
+        if block is None or beat.position < block.num_arrived:
+            return  # it came to its end after all, between the last look and the kill
+        item = block.items[beat.position]
         self._failed_tries[beat.block, beat.position] += 1
         log.warning("packing worker %d: %s: %s", worker.pid, item.name, reason)
         if self._failed_tries[beat.block, beat.position] == _NUM_TRIES:
-            items[beat.position] = item._replace(refused=reason)
+            block.items[beat.position] = item._replace(refused=reason)
 
     def _describe(self, worker: WorkerProcess) -> str:
         beat = worker.heartbeat()
