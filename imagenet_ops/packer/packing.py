@@ -13,7 +13,6 @@ from collections import Counter, deque
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import islice
 from multiprocessing.connection import wait
 from typing import NamedTuple
 
@@ -24,7 +23,10 @@ from imagenet_ops.packer.shared_memory import Activity, Heartbeat
 from imagenet_ops.packer.worker_process import WorkerProcess, give_back, take_worker
 
 log = logging.getLogger(__name__)
+# A block is large enough that handing it over costs little, small enough that the workers end at about the same time.
 _ITEMS_PER_BLOCK = 32
+_BYTES_PER_BLOCK = 2 * 2**20
+_BYTES_OF_UNKNOWN = 2**18
 _BLOCKS_PER_WORKER = 2
 _SECONDS_BETWEEN_LOOKS = 0.25
 _NUM_TRIES = 2
@@ -117,7 +119,7 @@ class _Packing:
     def _hand_out(self) -> None:
         for _ in range(_BLOCKS_PER_WORKER):
             for worker in self._workers:
-                if len(worker.blocks) < _BLOCKS_PER_WORKER and (items := list(islice(self._items, _ITEMS_PER_BLOCK))):
+                if len(worker.blocks) < _BLOCKS_PER_WORKER and (items := _take_block(self._items)):
                     self._blocks[self._num_blocks] = _BlockInWork(items)
                     worker.send(Block(self._num_blocks, 0, items))
                     self._num_blocks += 1
@@ -191,3 +193,12 @@ class _Packing:
         if block is None or beat.activity == Activity.WAITING or beat.position >= len(block.items):
             return "between two images"
         return f"at {block.items[beat.position].name}"
+
+
+def _take_block(items: Iterator[PackItem]) -> list[PackItem]:
+    block: list[PackItem] = []
+    num_bytes = 0
+    while len(block) < _ITEMS_PER_BLOCK and num_bytes < _BYTES_PER_BLOCK and (item := next(items, None)):
+        block.append(item)
+        num_bytes += _BYTES_OF_UNKNOWN if item.num_bytes is None else item.num_bytes
+    return block
