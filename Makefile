@@ -29,7 +29,7 @@ lint: $(READY)  ## ruff, and mypy in strict mode
 	$(MAIN)/bin/ruff format --check .
 	$(MAIN)/bin/mypy
 
-bench: $(READY)  ## make bench NAME=packing: a benchmark; its last line is one JSON object
+bench: $(READY)  ## make bench NAME=pack: a benchmark; its last line is one JSON object
 	@test -f benchmarks/$(NAME).py || { echo "NAME is one of: $(basename $(filter-out __init__.py,$(notdir $(wildcard benchmarks/*.py))))"; exit 2; }
 	@$(MAIN)/bin/python -m benchmarks.$(NAME) $(ARGS)
 

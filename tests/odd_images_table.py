@@ -21,9 +21,12 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "odd_images.md"
 SHORT_EDGE, QUALITY = 48, 90
 _HEAD = f"""# Odd images
 
-What packing makes of every odd kind of image that archives hold, with `short_edge_pixels: {SHORT_EDGE}`. The images
+What the codecs make of every odd kind of image that archives hold, with `short_edge_pixels: {SHORT_EDGE}`. The images
 have 120 × 80 pixels unless it says otherwise. im2rec.py stands for MXNet's, run with several processes; with one it
-ends at the first image that it leaves out. What a profile skips is counted by its reason and goes to the quarantine.
+ends at the first image that it leaves out. What a codec skips is counted by its reason and goes to the quarantine.
+
+In the pipeline neither profile comes to see what is no JPEG or PNG: `untar` has rejected it by then, counted it by its
+reason, and listed it in `untar/…/data/rejected_*.parquet`. `imagenet-ops im2rec` sees all that a list names.
 
 `python -m tests.odd_images_table` writes this table by running the code; a test holds the two against each other.
 

@@ -93,7 +93,7 @@ def _require_enough(options: Im2recOptions, packed: PackedList, quarantine: Quar
         raise DataError(
             f"{format_name(packed.rec_path)}: not written: {describe_skipped(packed.reasons)} of "
             f"{format_count(num_lines, 'image')}, more than --max-skipped-fraction {options.max_skipped_fraction:g} "
-            f"allows; {format_name(quarantine.folder)} tells which"
+            f"allows; {format_name(quarantine.folder / 'reasons.tsv')} tells which, a larger fraction leaves them out"
         )
 
 

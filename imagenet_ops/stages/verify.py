@@ -73,7 +73,13 @@ def _list_skipped(run: StageRun[VerifySettings], dataset: DatasetManifest) -> st
         rows = table.head(_MAX_LISTED - len(lines)).iter_rows()
         lines += [f"  {chunk.name} {record_id}: {synset}/{name}: {reason}" for record_id, synset, name, reason in rows]
     folder = run.key_of("pack_recordio", "data/")
-    return "\n".join([*lines, f"all of them: {folder}skipped_*.parquet, copies: {folder}quarantined_*.tar"])
+    return "\n".join(
+        [
+            *lines,
+            f"all of them: {folder}skipped_*.parquet, copies: {folder}quarantined_*.tar",
+            "if that is right, set a larger max_skipped_fraction or max_skipped_per_class; nothing is packed again",
+        ]
+    )
 
 
 def _verify_chunk(run: StageRun[VerifySettings], chunk: Chunk, found: Found, progress: Task) -> None:

@@ -228,7 +228,8 @@ def test_mean_and_standard_deviation_are_numpys_over_all_pixels_of_both_splits(t
 def test_too_large_a_share_of_skipped_records_fails_with_the_reasons_and_the_list(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         run_tiny(tmp_path, with_damage(), max_skipped_fraction=0.2)
-    first, *listed, last = str(caught.value).splitlines()
+    first, *listed, last, advice = str(caught.value).splitlines()
+    assert advice.startswith("if that is right, set a larger max_skipped_fraction")
     assert first == (
         "tiny: 3 of 12 records had to be skipped (25.00%; max_skipped_fraction allows 20.00%): "
         "{'JPEG cut short': 2, 'PNG damaged': 1}"
@@ -249,7 +250,7 @@ def test_the_list_of_skipped_records_ends_after_twenty(tmp_path: Path) -> None:
     classes = {"n01": {str(number): jpeg(64, 64)[:-200] for number in range(30)}}
     with pytest.raises(DataError) as caught:
         run_tiny(tmp_path, classes, num_chunks=3)
-    assert len(str(caught.value).splitlines()) == 22
+    assert len(str(caught.value).splitlines()) == 23
 
 
 def test_too_many_skipped_records_of_one_class_fail_whatever_the_share(tmp_path: Path) -> None:
