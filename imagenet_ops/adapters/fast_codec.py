@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 from imagenet_ops.adapters.byte_search import find_marker
-from imagenet_ops.adapters.jpeg_codec import check_jpeg, decode_jpeg, encode_jpeg, turn_upright
+from imagenet_ops.adapters.jpeg_codec import UnnamedSampling, check_jpeg, decode_jpeg, encode_jpeg, turn_upright
 from imagenet_ops.adapters.png_decoder import decode_png, is_grey_png
 from imagenet_ops.adapters.resizer import resize
 from imagenet_ops.adapters.stored_image import Pixels, StoredImage, Treatment
@@ -48,7 +49,8 @@ class FastCodec:
         size = (structure.width, structure.height)
         target = self._target_size(*_turn(size, orientation))
         if size == target and orientation == 1 and self._can_stay(jpeg, structure):
-            return self._keep(jpeg, structure, with_pixels)
+            with suppress(UnnamedSampling):  # then it goes the way of what has to change
+                return self._keep(jpeg, structure, with_pixels)
         grey = self.keep_grey and structure.num_components == 1
         scale = _choose_scale(structure, min(target))
         pixels = decode_jpeg(jpeg, structure, scale, grey=grey)

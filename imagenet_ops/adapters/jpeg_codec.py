@@ -29,7 +29,10 @@ class UnnamedSampling(Exception):
 
 
 def check_jpeg(jpeg: bytes) -> None:
-    """Decodes all of the image at 1/8 of its size, which takes half the time. Raises UnusableImage."""
+    """Decodes all of the image at 1/8 of its size, which takes half the time.
+
+    Raises UnusableImage, or UnnamedSampling where it can't tell.
+    """
     _decode(jpeg, "GRAY", 1, 1)
 
 

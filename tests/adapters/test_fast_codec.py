@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 import simplejpeg
 
+from imagenet_ops.adapters import fast_codec
 from imagenet_ops.adapters.fast_codec import FastCodec
+from imagenet_ops.adapters.jpeg_codec import UnnamedSampling
 from imagenet_ops.adapters.stored_image import Pixels, StoredImage
 from imagenet_ops.adapters.unusable_image import UnusableImage
 from tests.builders import exif_segment, jpeg, picture, png, png_chunk, png_of_rows
@@ -409,3 +411,13 @@ def test_a_kind_of_jpeg_that_no_decoder_here_knows_is_refused_for_that(offset: i
 @pytest.mark.parametrize(("width", "height"), [(0, 16), (16, 0)])
 def test_a_jpeg_without_a_size_is_refused(width: int, height: int) -> None:
     assert reason_of(claiming(width, height, jpeg(16, 16))) == "JPEG without a size"
+
+
+def test_a_small_image_whose_sampling_turbojpeg_has_no_name_for_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the header says: where the check can't tell, the image is encoded again."""
+
+    def can_not_tell(_: bytes) -> None:
+        raise UnnamedSampling
+
+    monkeypatch.setattr(fast_codec, "check_jpeg", can_not_tell)
+    assert store(jpeg(40, 24), 24).treatment == "reencoded"
